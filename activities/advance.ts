@@ -94,8 +94,8 @@ const noThread = () =>
 const RETRY_MS = 500
 
 /**
- * Throws if the run belongs to another database, of which this one is a copy or nothing at all: Temporal asks again, until
- * a worker of the other one takes the run.
+ * Throws if the run belongs to another database, of which this one is a copy or nothing at all: Temporal asks again,
+ * until a worker of the other one takes the run.
  */
 async function requireOwnDatabase(system: System, database: string | undefined): Promise<void> {
   if (database === undefined || database === (await databaseId(system))) return
@@ -173,8 +173,8 @@ function retryLater(error: unknown, failures: number): Error {
 }
 
 /**
- * Whether a segment ended the run as cancelled although Temporal has not requested it of this workflow, or may have
- * requested it only of the one that continued as this one.
+ * Whether a segment ended the run as cancelled although Temporal has not requested a cancellation of this workflow, or
+ * may have requested it only of its predecessor, which continued as new.
  */
 const isCancelledByRow = ({ commands }: SegmentAnswer, { happened, resume }: SegmentInput) =>
   commands.some((command) => command.type === 'end' && command.status === 'cancelled') &&

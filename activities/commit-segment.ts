@@ -132,8 +132,8 @@ async function beginWork(
 }
 
 /**
- * Adds a cancellation that was requested in the row, which is locked. Temporal's may never arrive: the relay sends it only
- * to running runs, and this segment may pause the run.
+ * Adds a cancellation that was requested in the row, which is locked. Temporal's may never arrive: the relay sends it
+ * only to running runs, and this segment may pause the run.
  */
 function withCancellation({ run }: RunState, happened: Happened[]): Happened[] {
   const isKnown = run.cancel_requested_at === null || happened.some(({ type }) => type === 'cancelled')

@@ -36,8 +36,8 @@ export const exceeded = (ms: number, ofPlan = false): Failure => ({
 
 /**
  * The failure of a node that threw another error than a NodeError. Rethrows errors after which the transaction or the
- * attempt must be repeated: of PostgreSQL (deadlock, lost connection), NeedsComputation, and ServiceBusy. Logs unexpected errors, unless `signal` is aborted: a
- * cancelled call may throw any error of its library.
+ * attempt must be repeated: of PostgreSQL (deadlock, lost connection), NeedsComputation, and ServiceBusy. Logs unexpected
+ * errors, unless `signal` is aborted: a cancelled call may throw any error of its library.
  */
 export function explainError(
   error: unknown,

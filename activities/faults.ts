@@ -3,9 +3,9 @@ import { isConflict, isDatabaseUnavailable, isRefusal, isStatementTimeout } from
 
 /**
  * The kinds of errors that no node has caused: `unavailable` (the database), `conflict` (a deadlock, a serialization
- * failure, a lock timeout), `timeout` (of a statement), `newer` (a run that needs a newer worker), `unknown` (`UnknownRun`), `refused` (data that
- * PostgreSQL does not accept), `unexpected` (all others, such as a TypeError or a missing definition). A retry can
- * succeed after all but the last two.
+ * failure, a lock timeout), `timeout` (of a statement), `newer` (a run that needs a newer worker), `unknown`
+ * (`UnknownRun`), `refused` (data that PostgreSQL does not accept), `unexpected` (all others, such as a TypeError or a
+ * missing definition). A retry can succeed after all but the last two.
  */
 export type Fault = 'unavailable' | 'conflict' | 'timeout' | 'newer' | 'unknown' | 'refused' | 'unexpected'
 

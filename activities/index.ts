@@ -54,7 +54,7 @@ export function createActivities(dependencies: ActivityDeps & { embeddings: Embe
   }
 }
 
-/** Those of a worker in a pool: the external nodes and their tests. */
+/** The activities of a worker in a pool: the external nodes and their tests. */
 export const createPoolActivities = (dependencies: ActivityDeps & { pool: string }) =>
   callsOf({ ...dependencies, programs: new Programs() })
 

@@ -60,8 +60,8 @@ export async function loadSegment(
   const { status, temporal_run_id: owner, engine } = state.run
   if (engine > ENGINE) throw new NeedsNewerWorker()
   const owns = owner === null || owner === temporalRunId
-  // Temporal repeats the task of a workflow that ends if something has arrived meanwhile. It must not go on: after a pause
-  // another workflow resumes the run.
+  // Temporal repeats the task of a workflow that ends if something has arrived meanwhile. It must not go on: after a
+  // pause another workflow resumes the run.
   if (owns && segment === state.last && state.recorded && endsWorkflow(state.recorded.answer))
     return state.recorded.answer
   // It has recorded this segment or a later one, or lost the row to a Temporal run that Temporal does not know.
@@ -120,8 +120,9 @@ function isRepeated({ recorded, last }: RunState, { segment, happened }: Segment
 }
 
 /**
- * A recorded answer. What it says of calls was true then, or was not asked: the history may have become long meanwhile,
- * by the events of the lost task. The workflow asks again before it continues as new.
+ * Marks a recorded answer as busy if this segment drains: the answer may be outdated about the calls in progress, or was
+ * given before the history became long by the events of the lost task. The workflow asks again before it continues as
+ * new.
  */
 const again = (answer: SegmentAnswer, { drain }: SegmentInput): SegmentAnswer =>
   drain ? { ...answer, busy: true } : answer

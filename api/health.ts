@@ -92,8 +92,8 @@ async function outcomeOf({ log }: AppDeps, name: string, check: PromiseLike<unkn
 }
 
 /**
- * Throws if transactions of organizations fail, as requests do. One that only waits, because requests have all connections,
- * says nothing: a busy process must stay in turn.
+ * Throws if transactions of organizations fail, as requests do. One that only waits, because requests have all
+ * connections, says nothing: a busy process must stay in turn.
  */
 async function failsAsRequests(db: Database): Promise<void> {
   await Promise.race([pingTenant(db), pause(WAIT_MS)])

@@ -2,7 +2,8 @@
 export class TookTooLong extends Error {}
 
 /**
- * The result of `work`; throws TookTooLong if it takes longer than `ms`. The work is not stopped, so it must be safe to repeat.
+ * The result of `work`; throws TookTooLong if it takes longer than `ms`. The work is not stopped, so it must be safe to
+ * repeat.
  */
 export async function bounded<T>(ms: number, name: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined

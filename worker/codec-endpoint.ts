@@ -24,7 +24,9 @@ const payloads = z.object({
   ),
 })
 
-/** The names under which a client on this machine reaches this process: another one is a page that rebinds its DNS name. */
+/**
+ * The names under which a client on this machine reaches this process: another one is a page that rebinds its DNS name.
+ */
 const LOCAL_HOST = /^(localhost|127\.0\.0\.1|\[::1\])(:\d+)?$/
 
 /**

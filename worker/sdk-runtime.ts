@@ -20,7 +20,11 @@ export async function installSdkRuntime(log: Logger): Promise<() => Promise<stri
     logger: new DefaultLogger('INFO', ({ level, message, meta }) => log[LEVELS[level]](meta ?? {}, message)),
     // We handle signals ourselves: the relay stops before the workers.
     shutdownSignals: [],
-    telemetryOptions: { metrics: { prometheus: { bindAddress } } },
+    telemetryOptions: {
+      metrics: { prometheus: { bindAddress } },
+      // Else its native part writes to stdout itself: coloured text without masks.
+      logging: { filter: { core: 'WARN', other: 'ERROR' }, forward: {} },
+    },
   })
   return async () => (await fetch(`http://${bindAddress}/metrics`)).text()
 }

@@ -31,9 +31,11 @@ const BUDGET_MS = 25_000
 const MOST_MS = 120_000
 /** The part of the budget that each stage may take. */
 const STAGE_MS = 8_000
-/** That of the runs after a loss: operators find no workflow of those that were not looked up. */
+/** The budget of the runs after a loss: until they are looked up, operators find no workflow of them. */
 const LOST_MS = 16_000
-/** That of what comes after them, as long as some remain: each sweep does some of it, and returns to them soon. */
+/**
+ * The budget of the later stages while such runs remain: each sweep does a part of them, and the next one starts soon.
+ */
 const BEHIND_LOST_MS = 2_000
 const RENEW_MS = 5_000
 /** Rows without a write for this long are looked up in Temporal, the longest idle first. */

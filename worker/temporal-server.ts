@@ -14,7 +14,9 @@ export class ServerCheck {
     this.deps = deps
   }
 
-  /** Throws ConfigError if it belongs to another one. Warns once if the server does not tell, however often it is asked. */
+  /**
+   * Throws ConfigError if it belongs to another one. Warns once if the server does not tell, however often it is asked.
+   */
   async require(connection: Connection): Promise<void> {
     const { system, log, namespace, adopt } = this.deps
     const server = await describeTemporalServer(connection, namespace)

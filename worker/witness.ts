@@ -21,8 +21,8 @@ import { MissingPayloadKey } from './payload-codec.ts'
 import { withTimeout } from './sweep/describe.ts'
 
 /**
- * The witness: a workflow in Temporal, one per task queue, that remembers which database owns the queue, and a number that
- * the database lets grow. The database knows the greatest number that the witness has remembered. If the witness
+ * The witness: a workflow in Temporal, one per task queue, that remembers which database owns the queue, and a number
+ * that the database lets grow. The database knows the greatest number that the witness has remembered. If the witness
  * remembers less or is gone, Temporal was restored to an earlier moment, or emptied. If it remembers another database,
  * this one is a copy, or a stranger, that must not work on the queue.
  */
@@ -38,7 +38,7 @@ export const witnessId = (taskQueue: string) => `witness:${taskQueue}`
 type Remembered =
   /** Temporal does not have it. */
   | 'gone'
-  /** An operator has ended it; what it remembered counts no more. */
+  /** An operator has ended it; its memory no longer counts. */
   | 'ended'
   | Testimony
 
@@ -137,8 +137,8 @@ export async function consultWitness(deps: WitnessDeps): Promise<boolean> {
 }
 
 /**
- * Whether Temporal seems to have lost something since the witness was last consulted, which says so for sure. One question
- * to Temporal, so that a loss is noticed within seconds.
+ * Whether Temporal seems to have lost something since the witness was last consulted, which says so for sure. One
+ * question to Temporal, so that a loss is noticed within seconds.
  */
 export async function seemsForgetful(deps: WitnessDeps): Promise<boolean> {
   // First: what the witness remembers grows meanwhile.

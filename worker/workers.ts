@@ -169,8 +169,8 @@ function createAll(options: WorkersOptions): Promise<Worker[]> {
       ...shared,
       taskQueue: deliveriesTaskQueue(taskQueue),
       activities: options.deliveries,
-      // Room for all attempts that may be in progress, as first ones or as retries. They are not bounded by the connections
-      // to PostgreSQL: an attempt uses one for its two short transactions, and none during its call.
+      // Room for all attempts that may be in progress, as first ones or as retries. They are not bounded by the
+      // connections to PostgreSQL: an attempt uses one for its two short transactions, and none during its call.
       maxConcurrentActivityTaskExecutions: 2 * ATTEMPTS.all,
       maxConcurrentLocalActivityExecutions: ATTEMPTS.all,
       // A first attempt occupies a workflow task.

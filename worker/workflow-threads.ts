@@ -19,8 +19,8 @@ v8.promiseHooks.createHook = (hooks) => {
  * Creates workers with these workflow threads. By default they do not record a stack for every promise. Gain: with stacks
  * a loop over 150 items that wait takes 1.2 times the CPU time of worker, API and PostgreSQL, and a workflow task with
  * 4,000 signals 12 s instead of 1.8 s. The price is the "Call Stack" in the Temporal UI, which `stackTraces` buys back.
- * Tested by workflow-threads.test.ts; package.json pins the SDK's version. Throws if the SDK creates its threads in another
- * way.
+ * Tested by workflow-threads.test.ts; package.json pins the SDK's version. Throws if the SDK creates its threads in
+ * another way.
  */
 export async function withWorkflowThreads<T>(
   { stackTraces }: { stackTraces: boolean },

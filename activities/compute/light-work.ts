@@ -44,7 +44,7 @@ export class LightWork {
       threads ??
       new Pool<typeof tasks>({
         module: new URL('./tasks.ts', import.meta.url),
-        // Those of segments have places, and those of node tests are few.
+        // Tasks of segments have places of their own, and tasks of node tests are few.
         queue: { owner: 100, all: 1_000 },
         onTask,
       })

@@ -27,8 +27,8 @@ export interface MailDeps {
 }
 
 /**
- * Sends with the cancellation of the attempt, within the limits of the organization's plan, and to nobody who does not want
- * it. Throws NodeError: `mail_not_configured` if there is no SMTP server, `mail_suppressed` if no recipient is left,
+ * Sends with the cancellation of the attempt, within the limits of the organization's plan, and to nobody who does not
+ * want it. Throws NodeError: `mail_not_configured` if there is no SMTP server, `mail_suppressed` if no recipient is left,
  * `mail_rate_limited` above the limit of a minute, after which the node waits, `mail_quota_exceeded` above that of a day.
  */
 export const mailOf = (

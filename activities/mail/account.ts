@@ -1,8 +1,8 @@
 import type { AccountMailDetails, ClaimedAccountMail } from '../../db/access/account-mails.ts'
 import type { MailOutcome } from '../../db/queue/mails.ts'
-import { plainName } from '../../workflows/shared/plain-name.ts'
 import { attemptMail } from './attempt.ts'
 import type { Mailer } from './mailer.ts'
+import { plainName } from './plain-name.ts'
 
 /** Sends a mail to a person of an account. `link` is empty for a mail without one. */
 export function mailAccount(

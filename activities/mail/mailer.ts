@@ -6,8 +6,8 @@ import { AppError } from '../../db/model/errors.ts'
 import type { MailMessage, MailReceipt } from '../../workflows/effects/mail.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { type Mailbox, parseMailbox } from '../../workflows/shared/mailbox.ts'
-import { plainName } from '../../workflows/shared/plain-name.ts'
 import { Redactor } from '../../workflows/shared/redactor.ts'
+import { plainName } from './plain-name.ts'
 
 /** Sends mails through the SMTP server of the service, whose operator is trusted. */
 export interface Mailer {

@@ -1,9 +1,9 @@
 import type { ClaimedAccountMail } from '../../db/access/account-mails.ts'
 import type { MailOutcome } from '../../db/queue/mails.ts'
 import type { MailedTask } from '../../db/records/reminder-mails.ts'
-import { plainName } from '../../workflows/shared/plain-name.ts'
 import { attemptMail } from './attempt.ts'
 import type { Mailer } from './mailer.ts'
+import { plainName } from './plain-name.ts'
 
 /** Sends the reminder of a task to its assignee. `service`: the address of the console. */
 export function mailReminder(

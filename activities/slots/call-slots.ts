@@ -154,7 +154,7 @@ export class CallSlots {
     const ofOrganization = this.ofOrganization.of(organizationId) - own
     const most = this.mostFor(ofOrganization)
     const both = this.ofBoth.of(keyOf(organizationId, service))
-    // Those of the organization count too: one that calls many hosts that hang leaves slots for its other calls.
+    // The slots of the organization count too: if it calls many hosts that hang, slots remain for its other calls.
     if (both + ofOrganization + held >= most) return false
     return this.ofService.of(service) + held < most || both < RESERVED_FOR_SERVICE
   }

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { leastRole } from '../../db/model/access/roles.ts'
 import { ALL_SENDERS, SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { TARGET_ENTITIES, targetEntityOf } from '../../db/model/incoming/target-entity.ts'
-import { TARGET_KINDS } from '../../db/model/incoming/types.ts'
+import { TARGET_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { listEnvelope, wholeList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
 import { describeDelivery } from '../incoming/delivery-id.ts'
@@ -29,6 +29,11 @@ const senderSchema = z
       description:
         'Whether its payloads are mapped by the paths that they are known to have. Others are mapped by the names of their values.',
     }),
+    sends_batches: z.boolean().meta({ description: 'Whether a request may have several records.' }),
+    person: z
+      .string()
+      .nullable()
+      .meta({ description: 'The person of whom a contact is made: `the attendee; never the organizer`.' }),
   })
   .meta({ id: 'IncomingWebhookSender' })
 
@@ -61,7 +66,9 @@ export const describedSenders = () =>
     dedupe_window: sender.dedupeWindow ?? 0,
     answers_ping: sender.isPing !== undefined,
     maps: kindsOf(sender.name),
-    has_known_fields: sender.matches !== undefined,
+    has_known_fields: sender.guessIn !== 'anywhere',
+    sends_batches: sender.sendsBatches ?? false,
+    person: sender.person ?? null,
   }))
 
 /** Variants of a sender know different kinds. */

@@ -5,7 +5,7 @@ import type { Source } from '../../db/model/incoming/source.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { type SecretsKey, seal } from '../../db/process/seal.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
-import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/shared/setting-name.ts'
+import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
 import { type EgressSettings, urlIssues } from './endpoint-url.ts'
 import { path } from './mapping-schema.ts'
 

@@ -198,7 +198,7 @@ export const createBody = z
     deduplication: values.deduplication.prefault({}),
     dedupe_window: values.dedupe_window.optional(),
     secret_headers: values.secret_headers.default([]),
-    secret_fields: values.secret_fields.default([]),
+    secret_fields: values.secret_fields.optional(),
     workflow_id: values.workflow_id.default(null),
     workflow_inputs: values.workflow_inputs.default({}),
     listeners: values.listeners.default([]),

@@ -53,6 +53,7 @@ function withSender<T extends { sender?: string | undefined } & Partial<Undefine
   sender,
   verification,
   dedupe_window,
+  secret_fields,
   ...values
 }: T): Omit<T, 'sender' | keyof OfSender> & OfSender {
   const known = sender === undefined ? undefined : SENDERS.get(sender)
@@ -60,10 +61,11 @@ function withSender<T extends { sender?: string | undefined } & Partial<Undefine
     ...values,
     verification: verification ?? known?.verification ?? { type: 'secret' },
     dedupe_window: dedupe_window ?? known?.dedupeWindow ?? 0,
+    secret_fields: secret_fields ?? known?.secretFields ?? [],
   }
 }
 
-type OfSender = { verification: Verification; dedupe_window: number }
+type OfSender = { verification: Verification; dedupe_window: number; secret_fields: string[] }
 type Undefined<T> = { [K in keyof T]: T[K] | undefined }
 
 export const incomingWebhookRoutes: AppRoute[] = [

@@ -5,9 +5,9 @@ import { PLANS } from '../../db/access/plans.ts'
 import { isCurrency, isLocale } from '../../db/model/records/values.ts'
 import { ENV } from '../../workflows/shared/limits.ts'
 import { isPhoneCountry } from '../../workflows/shared/phone.ts'
-import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/shared/setting-name.ts'
 import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
+import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
 
 const values = {
   name: z.string().trim().min(1).max(200),

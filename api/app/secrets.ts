@@ -3,10 +3,10 @@ import { deleteSecret, listSecrets, putSecret, type Secret } from '../../db/acce
 import { pollAgainWith } from '../../db/incoming/polls.ts'
 import { type Issue, invalid } from '../../db/model/errors.ts'
 import { SECRETS } from '../../workflows/shared/limits.ts'
-import { SETTING_NAME, SETTING_NAME_RULE } from '../../workflows/shared/setting-name.ts'
 import { deletion } from '../http/deletion.ts'
 import { listEnvelope, pageByName, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
+import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
 
 const params = z.object({ name: z.string() })
 

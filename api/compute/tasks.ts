@@ -21,7 +21,7 @@ export const tasks = { validate, writeSpec, diffTexts, parseCases, passagesOf, e
 export interface Source {
   spec?: string | undefined
   definition?: Record<string, unknown> | undefined
-  /** Those of the organization. */
+  /** The custom fields of the organization. */
   customFields?: CustomFields | undefined
   known?: KnownValues | undefined
 }

@@ -1,5 +1,5 @@
-import { TARGET_KINDS, WRITES } from '../../db/model/incoming/types.ts'
-import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+import { WRITES } from '../../db/model/incoming/types.ts'
+import { RECORD_KINDS, TARGET_KINDS } from '../../workflows/shared/record-kinds.ts'
 
 /** The receiver of incoming webhooks: an operation outside of both route tables, with its own errors and secret. */
 export const RECEIVER_PATH = '/webhooks/incoming/{webhook_id}'
@@ -71,9 +71,25 @@ export const receiverShapes = {
     },
   },
   ReceiverChallenge: {
+    anyOf: [
+      {
+        type: 'object',
+        description: 'That of Slack.',
+        required: ['challenge'],
+        properties: { challenge: { type: 'string' } },
+      },
+      {
+        type: 'object',
+        description: 'That of Zoom.',
+        required: ['plainToken', 'encryptedToken'],
+        properties: { plainToken: { type: 'string' }, encryptedToken: { type: 'string' } },
+      },
+    ],
+  },
+  ReceiverSignedChallenge: {
     type: 'object',
-    required: ['challenge'],
-    properties: { challenge: { type: 'string' } },
+    required: ['challengeCode', 'challengeResponse'],
+    properties: { challengeCode: { type: 'string' }, challengeResponse: { type: 'string' } },
   },
   ReceiverWorkflowAnswer: {
     description: 'Any value: the `json` of a node `respond` of a workflow that the request started.',
@@ -138,7 +154,7 @@ export const receiverOperation = {
   responses: {
     '200': {
       description:
-        'The payload was accepted, or skipped as a duplicate; the response to a challenge of Slack; or, if `response_wait` of the webhook is set, the answer of a workflow.',
+        'The payload was accepted, or skipped as a duplicate; the response to a challenge; or, if `response_wait` of the webhook is set, the answer of a workflow.',
       content: {
         ...OF_WORKFLOW,
         'application/json': {
@@ -193,15 +209,16 @@ export const challengeOperation = {
   tags: ['Incoming webhooks'],
   summary: 'Answer a challenge',
   description:
-    "Answers the set-up requests that senders make with GET: that of Meta, with the secret as `hub.verify_token`, gets the text of `hub.challenge`; with the verification `token` (Mailchimp and others), any GET of the URL with its token gets 200. Writes only a log entry. Any other GET gets a 405; an address's of a minute share a log entry.",
+    "Answers the set-up requests that senders make with GET: that of Meta, with the secret as `hub.verify_token`, gets the text of `hub.challenge`; that of LinkedIn gets its `challengeCode`, signed with the secret; with the verification `token` (Mailchimp and others), any GET of the URL with its token gets 200. Writes only a log entry. Any other GET gets a 405; an address's of a minute share a log entry.",
   security: [],
   parameters: [
     WEBHOOK_ID,
     TOKEN,
     ...[
-      ['hub.mode', 'Of Meta: `subscribe`.'],
-      ['hub.challenge', 'Of Meta: the text to answer.'],
-      ['hub.verify_token', 'Of Meta: the secret.'],
+      ['hub.mode', 'From Meta: `subscribe`.'],
+      ['hub.challenge', 'From Meta: the text to answer.'],
+      ['hub.verify_token', 'From Meta: the secret.'],
+      ['challengeCode', 'From LinkedIn: the UUID to sign.'],
     ].map(([name, description]) => ({
       name: name!,
       in: 'query' as const,
@@ -211,11 +228,17 @@ export const challengeOperation = {
   ],
   responses: {
     '200': {
-      description: 'The text of the challenge; without one, a result that says that nothing was written.',
+      description:
+        'The text of the challenge, or its signature; without one, a result that says that nothing was written.',
       content: {
         'text/plain': { schema: { type: 'string' }, example: '1158201444' },
         'application/json': {
-          schema: { $ref: '#/components/schemas/ReceiverResult' },
+          schema: {
+            anyOf: [
+              { $ref: '#/components/schemas/ReceiverResult' },
+              { $ref: '#/components/schemas/ReceiverSignedChallenge' },
+            ],
+          },
           example: {
             success: true,
             message: 'check of the URL: nothing was written',

@@ -1,4 +1,5 @@
 import { BINARY } from '../../workflows/shared/files.ts'
+import { createTurns } from '../../workflows/shared/turns.ts'
 import { APPROVAL_PATH, approvalOperations, approvalResponses } from '../approvals/openapi.ts'
 import { MCP_PATH, mcpOperation, mcpShapes } from '../mcp/openapi.ts'
 import { MAX_BODY } from './body.ts'
@@ -46,8 +47,12 @@ export interface Operation {
   responses: Record<string, Json>
 }
 
-/** The OpenAPI 3.1 document of the route tables, which the gateway reads too. */
-export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: string): OpenApi {
+/**
+ * The OpenAPI 3.1 document of the route tables, which the gateway reads too. It takes 0.4 s of computation, so other
+ * requests have their turns between the operations.
+ */
+export async function openApi(v1: readonly Route[], app: readonly AppRoute[], url: string): Promise<OpenApi> {
+  const turn = createTurns()
   const shapes = new Shapes()
   const examples = new Examples()
   const paths: OpenApi['paths'] = {}
@@ -55,6 +60,7 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
     paths[path] = { ...paths[path], [method.toLowerCase()]: operation }
   }
   for (const route of v1) {
+    await turn()
     const scopes = scopesOf(route)
     add(`/v1${route.path}`, route.method, {
       ...describe(route, { shapes, examples, needs: scopesNote(scopes, route.rowScopes) }),
@@ -62,12 +68,14 @@ export function openApi(v1: readonly Route[], app: readonly AppRoute[], url: str
       security: [{ apiKey: [] }],
     })
   }
-  for (const route of app)
+  for (const route of app) {
+    await turn()
     add(`/app${route.path}`, route.method, {
       ...describe(route, { shapes, examples, needs: roleNote(route) }),
       'x-role': route.role,
       security: route.role === 'public' ? [] : [{ session: [] }],
     })
+  }
   // Copies: parameters that operations share are replaced in each document.
   add(RECEIVER_PATH, 'POST', { ...receiverOperation })
   add(RECEIVER_PATH, 'GET', { ...challengeOperation })

@@ -24,8 +24,8 @@ export function createReference(
   v1: readonly Route[],
   app: readonly AppRoute[],
 ): (path: string) => Page | undefined {
-  const document = once(() =>
-    staticAnswer(JSON.stringify(openApi(v1, app, PUBLIC_URL ?? '/')), { type: 'application/json' }),
+  const document = once(async () =>
+    staticAnswer(JSON.stringify(await openApi(v1, app, PUBLIC_URL ?? '/')), { type: 'application/json' }),
   )
   const script = once(async () =>
     staticAnswer(await readBundle(), { type: 'text/javascript', immutable: true }),

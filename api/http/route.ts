@@ -28,7 +28,10 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   rowScopes?: RowScopes<Params>
   /** The OpenAPI `operationId`. */
   id: string
-  /** The operation whose recorded example is shown here, because it has the same handler or answer. Default: this operation. */
+  /**
+   * The operation whose recorded example is shown here, because it has the same handler or answer. Default: this
+   * operation.
+   */
   exampleOf?: string
   tag: string
   summary: string

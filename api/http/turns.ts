@@ -1,17 +1,17 @@
 import type { RequestListener, Server } from 'node:http'
 import { PROBES } from './trace.ts'
 
-/** Requests that a turn of the event loop begins, of those that wait: after a turn that took less than this, and else. */
+/** How many waiting requests a turn of the event loop begins: `afterLight` if the last turn took less than `lightMs`. */
 const BEGUN = { lightMs: 10, afterLight: 16, otherwise: 1 }
-/** A request waits for so many connections at most: as many as may wait to be accepted when it comes. */
+/** A request waits for at most this many new connections, which is the backlog of the socket. */
 const MOST_ACCEPTED = 512
 
 /**
  * Accepts a burst of new connections before it begins their requests, then begins few in each turn of the event loop;
  * probes begin at once. Node accepts one connection per turn. If each turn also did the work of those accepted before,
- * the last of a burst would wait for the work of all: `/healthz` took 5.1 s beside 220 new connections, 4.8 of them in the
- * queue of the socket, though hardly a turn took longer than a second. Requests of connections that are open already begin
- * at once unless others wait.
+ * the last of a burst would wait for the work of all: `/healthz` took 5.1 s beside 220 new connections, 4.8 of them in
+ * the queue of the socket, though hardly a turn took longer than a second. Requests of connections that are open already
+ * begin at once unless others wait.
  */
 export function inTurns(
   server: Server,

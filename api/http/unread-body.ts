@@ -1,6 +1,8 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 
-/** Maximum number of bytes of another unread body that are discarded, so that the connection can serve another request. */
+/**
+ * Maximum number of bytes of another unread body that are discarded, so that the connection can serve another request.
+ */
 const DISCARDED = 64 * 1024
 /** Time for the client to read the response before the connection is closed. */
 const LINGER_MS = 1_000

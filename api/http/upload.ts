@@ -4,7 +4,7 @@ import { AppError } from '../../db/model/errors.ts'
 import { mediaType } from '../../workflows/shared/files.ts'
 import { refuseCompressed, tooLarge } from './body.ts'
 
-/** The body of an upload: its bytes as a stream, and what its headers say of them. */
+/** The body of an upload: its bytes as a stream, with the type, charset and length that its headers give. */
 export interface Upload {
   /** The media type, without parameters. */
   type: string

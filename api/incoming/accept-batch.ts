@@ -9,10 +9,10 @@ import { logRows, refusalRow, setUpRow } from './log.ts'
 
 /**
  * Accepts the records of a batch, each as a request of its own: with its own outcome, delivery and log row, which can be
- * replayed alone. Opt-outs come first, the others in their order. The answer has the outcome of each, and is that of the
- * first record which was accepted; if none was, it is the refusal of the first, and if some may be accepted later (above a
- * quota), it is theirs: the sender repeats the batch, and the others are found by their delivery.
- * Throws what is no fault of a record: the sender repeats the batch, and what was accepted is found by its delivery.
+ * replayed alone. Opt-outs come first, the others in their order. The answer has the outcome of each, and the
+ * status of the first accepted record; if none was accepted, that of the first refusal. If some may be accepted later
+ * (above a quota), it has their status: the sender repeats the batch, and the others are found by their delivery. Throws
+ * errors that no record caused: the sender repeats the batch, and accepted records are found by their delivery.
  */
 export async function acceptBatch(call: Call, bytes: Buffer, records: MappedPayload[]): Promise<object> {
   const batch = deliveryOf(call.ctx.req.headers, call.webhook.verification, bytes)

@@ -13,8 +13,8 @@ export interface BatcherOptions<T> {
 }
 
 /**
- * Collects what arrives while work of the same key is under way, and works on it as a batch: under load many requests share
- * one statement or one transaction, and a single one does not wait. What it gains is written in `together.ts`.
+ * Collects what arrives while work of the same key is under way, and works on it as a batch: under load many requests
+ * share one statement or one transaction, and a single one does not wait. What it gains is written in `together.ts`.
  */
 export class Batcher<T, R> {
   private readonly queues = new Map<string, Queue<T, R>>()

@@ -1,23 +1,28 @@
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Payload } from '../../db/model/incoming/parse-body.ts'
+import type { Verification } from '../../db/model/incoming/types.ts'
+import { UUID } from '../../workflows/shared/uuid.ts'
 import type { Target } from './request-url.ts'
-import { equal } from './verify.ts'
+import { equal, hmac } from './signatures.ts'
 
 /** What a sender asks with GET when the webhook is set up, and whether it has the secret. */
 export interface Challenge {
   /** The name of the challenge, for the log. */
   kind: string
-  verified: boolean
-  /** The text to answer; without it the answer is JSON. */
+  /** `open`: anybody may ask it, and the answer proves that it is ours. */
+  verified: boolean | 'open'
+  /** The text, or the JSON, to answer; without them the answer is that to a request that writes nothing. */
   text?: string
+  json?: object
 }
 
 /** Longer texts are no challenges. */
 const MAX_TEXT = 500
 
 /**
- * The challenge of a GET request: Meta sends the secret as its verify token and a text to repeat; Mailchimp and others
- * look whether the URL, with its token, exists. Undefined for any other GET request.
+ * The challenge of a GET request: Meta sends the secret as its verify token and a text to repeat; LinkedIn, every two
+ * hours, a code to sign; Mailchimp and others look whether the URL, with its token, exists. Undefined for any other GET
+ * request. `secrets`: the newest first.
  */
 export function challengeOf(
   { query, token }: Target,
@@ -28,13 +33,38 @@ export function challengeOf(
   const text = query.get('hub.challenge')
   if (text !== null && text.length <= MAX_TEXT && query.get('hub.mode') === 'subscribe')
     return { kind: 'challenge', verified: has(query.get('hub.verify_token') ?? ''), text }
+  const code = query.get('challengeCode')
+  if (verification.type === 'linkedin' && code !== null && UUID.test(code))
+    return { kind: 'challenge', verified: 'open', json: signedCode(code, secrets[0]!) }
   if (verification.type === 'token') return { kind: 'check of the URL', verified: has(token ?? '') }
   return undefined
 }
 
-/** Slack's challenge, a signed POST: the text to repeat. */
-export function slackChallenge(payload: Payload): string | undefined {
-  const { type, challenge } = payload
-  const isOne = type === 'url_verification' && typeof challenge === 'string' && challenge.length <= MAX_TEXT
-  return isOne ? challenge : undefined
+/**
+ * Only a UUID is signed, as LinkedIn sends it: the key is that of the notifications, so whoever had any text signed could
+ * forge one. https://learn.microsoft.com/linkedin/shared/api-guide/webhook-validation
+ */
+const signedCode = (challengeCode: string, secret: string) => ({
+  challengeCode,
+  challengeResponse: hmac('sha256', secret, challengeCode).toString('hex'),
+})
+
+/**
+ * The answer to the challenge of a signed POST: Slack's is repeated, and Zoom's is signed. Undefined for another request.
+ */
+export function postedChallenge(
+  type: Verification['type'],
+  payload: Payload,
+  secrets: string[],
+): object | undefined {
+  if (type === 'slack' && payload.type === 'url_verification') {
+    const { challenge } = payload
+    return isShort(challenge) ? { challenge } : undefined
+  }
+  if (type !== 'zoom' || payload.event !== 'endpoint.url_validation') return undefined
+  const { plainToken } = Object(payload.payload)
+  if (!isShort(plainToken)) return undefined
+  return { plainToken, encryptedToken: hmac('sha256', secrets[0]!, plainToken).toString('hex') }
 }
+
+const isShort = (text: unknown): text is string => typeof text === 'string' && text.length <= MAX_TEXT

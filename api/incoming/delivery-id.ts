@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Delivery } from '../../db/incoming/deliveries.ts'
+import { withoutAttempt } from '../../db/model/incoming/mapping/senders/attempt.ts'
 import { ALL_SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { mailgunEventId } from '../../db/model/incoming/mapping/senders/mailgun.ts'
 import type { Sender } from '../../db/model/incoming/mapping/senders/types.ts'
@@ -13,14 +14,12 @@ const HEADERS = [
   'webhook-id',
   'idempotency-key',
   ...new Set(ALL_SENDERS.flatMap(({ deliveryHeader = [] }) => deliveryHeader)),
-  'x-gitlab-event-uuid',
-  'x-atlassian-webhook-identifier',
 ]
 
 /**
- * The headers whose id counts by itself, because it is signed or because the sender proves itself by a secret. Of other
- * senders anybody who has read a request could repeat it with another id. A generic `hmac` signs no time that would tell
- * a retry from such a repetition.
+ * The headers whose id counts by itself, because it is signed or because the sender proves itself by a secret. Requests
+ * of other senders could be repeated with another id by anybody who has read one. A generic `hmac` signs no time that
+ * would tell a retry from such a repetition.
  */
 const PROVEN: { [Type in Verification['type']]?: string[] } = {
   secret: HEADERS,
@@ -41,6 +40,8 @@ const SIGN_BODY_ALONE: Verification['type'][] = [
   'shopify',
   'intercom',
   'linear',
+  'linkedin',
+  'square',
   'typeform',
 ]
 
@@ -82,7 +83,7 @@ export function deliveryOf(
   // Ids in the body are signed. A retry of Stripe says anew how many webhooks are pending.
   const event = verification.type === 'stripe' ? idOf(payload ?? parsed(bytes)) : undefined
   if (event) return { fingerprint: sha256(`stripe ${event}`).digest(), has_delivery_id: true }
-  if (known) return ofKnown(known, withoutAttempt(known, payload) ?? content)
+  if (known) return ofKnown(known, stableOf(known, payload) ?? content)
   const delivery = byHeader ?? { fingerprint: ofBody(), has_delivery_id: false }
   const time = signedTime(verification, headers)
   if (time === undefined || proven) return delivery
@@ -118,18 +119,13 @@ function ofHeader(headers: IncomingHttpHeaders, names: string[], bytes: Buffer):
 }
 
 /** The body of a known sender without what an attempt changes; undefined if it changes nothing. */
-function withoutAttempt(known: string, payload: unknown): Buffer | undefined {
+function stableOf(known: string, payload: unknown): Buffer | undefined {
   const sender = ALL_SENDERS.find(
     ({ name, attemptMembers }) => attemptMembers && known.startsWith(`${name} `),
   )
-  if (!sender || !isObject(payload)) return undefined
-  const copy = structuredClone(payload)
-  for (const path of sender.attemptMembers!) {
-    const [member, ...holders] = path.split('.').reverse()
-    const holder = holders.length > 0 ? copy[holders[0]!] : copy
-    if (isObject(holder)) delete holder[member!]
-  }
-  return Buffer.from(JSON.stringify(copy))
+  return sender && isObject(payload)
+    ? Buffer.from(JSON.stringify(withoutAttempt(sender, payload)))
+    : undefined
 }
 
 interface Changing {

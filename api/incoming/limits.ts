@@ -36,7 +36,7 @@ export async function takeRate(call: Call): Promise<void> {
   throw new Refusal('rate_limited', `the webhook exceeds ${limit} requests per minute`, { retryAfter })
 }
 
-/** Records of a batch that count as one request of a minute. Of a month, each counts. */
+/** This many records of a batch count as one request of the minute. In the month each record counts. */
 const RECORDS_PER_REQUEST = 100
 
 /**
@@ -63,7 +63,9 @@ export async function takeQuota({ deps, webhook }: Call): Promise<void> {
 /** The part of the storage limit up to which the log keeps whole payloads: then it would grow without end. */
 const MOST_WITH_PAYLOADS = 1.25
 
-/** Throws quota_exceeded if the organization stores as much as its plan allows: the log keeps the request for a replay. */
+/**
+ * Throws quota_exceeded if the organization stores as much as its plan allows: the log keeps the request for a replay.
+ */
 export async function requireStorage(call: Call): Promise<void> {
   const { deps, webhook } = call
   if (!webhook.storage_full) return

@@ -44,7 +44,9 @@ export async function logSetUp(call: Call, message: string): Promise<void> {
 /** The log row of a request or record that writes nothing else. */
 export const setUpRow = (call: Call, message: string): NewLog => rowOf(call, { action: 'Skipped', message })
 
-/** Those of a batch are logged each. Never throws: a failure to write the log row must not change the answer to the sender. */
+/**
+ * Each record of a batch has its own log row. Never throws: a failed log row must not change the answer to the sender.
+ */
 export async function logRefusal(call: Call, refusal: Refusal): Promise<void> {
   if (refusal.results) return
   const { deps, webhook } = call
@@ -101,7 +103,7 @@ export async function refusalRow(call: Call, refusal: Refusal): Promise<NewLog> 
 
 /** The delivery of a request whose body was not parsed. A replay of it and a retry of its sender must be the same. */
 async function deliveryOfUnread(call: Call, bytes: Buffer, { code }: Refusal): Promise<Delivery | undefined> {
-  // Beyond the rate limit there can be any number of them; none of those that are larger can be replayed.
+  // Beyond the rate limit there can be any number of them, and a body that is larger than this cannot be replayed.
   if (code === 'rate_limited' && call.content!.length > MAX_PAYLOAD) return undefined
   const parsed = await mapRequest(call).catch(() => undefined)
   return parsed && !parsed.isBatch ? deliveryOfRecord(call, bytes, parsed.records[0]!) : undefined

@@ -3,6 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { captureRequest } from '../../db/incoming/capture.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { MappedPayload, MappedRequest } from '../../db/model/incoming/map-body.ts'
+import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/woocommerce.ts'
 import { open } from '../../db/process/seal.ts'
 import { Redactor } from '../../workflows/shared/redactor.ts'
@@ -14,7 +15,7 @@ import { acceptBatch } from './accept-batch.ts'
 import { acceptRecord } from './accept-record.ts'
 import { Refusal, secondsUntil, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
-import { type Challenge, challengeOf, slackChallenge } from './challenge.ts'
+import { type Challenge, challengeOf, postedChallenge } from './challenge.ts'
 import { decompressed } from './decompress.ts'
 import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
 import { logRefusal, logSetUp, rowOf } from './log.ts'
@@ -74,13 +75,21 @@ async function receive(call: Call): Promise<object | string> {
   await takeQuota(call)
   const { isBatch, records } = await parseAndMap(call, bytes)
   const first = records[0]!
-  return (
+  const answer =
     (await answerSetUp(call, first, isBatch)) ??
     (await captureSample(call)) ??
-    (isBatch
+    (await (isBatch
       ? acceptBatch(call, bytes, records)
-      : answerOfWorkflow(call, (warning) => acceptRecord(call, bytes, first, warning)))
-  )
+      : answerOfWorkflow(call, (warning) => acceptRecord(call, bytes, first, warning))))
+  return acknowledged(call, answer, first.mapped.sender)
+}
+
+/** The answer in the form that the sender takes for success, unless a workflow has given one. */
+function acknowledged({ ctx }: Call, answer: object | string, sender?: string): object | string {
+  const { acknowledgement } = SENDERS.get(sender?.toLowerCase() ?? '') ?? {}
+  if (!acknowledgement || typeof answer === 'string' || ctx.status !== 200) return answer
+  ctx.type = acknowledgement.type
+  return acknowledgement.body
 }
 
 async function findWebhook(deps: IncomingDeps, { id }: Target, sourceIp: string): Promise<Receiver> {
@@ -134,10 +143,16 @@ function guard(call: Call): void {
     })
 }
 
-async function answerChallenge(call: Call, { kind, verified, text }: Challenge): Promise<object | string> {
-  if (!verified) {
-    await countFailure(call)
-    throw unverified('wrong')
+async function answerChallenge(
+  call: Call,
+  { kind, verified, text, json }: Challenge,
+): Promise<object | string> {
+  // It counts for its address as a wrong secret does, and not in the minute of the webhook, which is its sender's.
+  if (verified !== true) await countFailure(call)
+  if (!verified) throw unverified('wrong')
+  if (json) {
+    await logSetUp(call, `${kind}: nothing was written`)
+    return json
   }
   call.verified = true
   await takeRate(call)
@@ -161,7 +176,9 @@ function verifySender(call: Call, bytes: Buffer): Verdict {
 
 type Unverified = Exclude<Verdict, 'verified'>
 
-/** Throws, but for the ping of WooCommerce: it has no signature, and unless it succeeds the webhook is not saved there. */
+/**
+ * Throws, but for the ping of WooCommerce: it has no signature, and unless it succeeds the webhook is not saved there.
+ */
 async function refuseSender(call: Call, bytes: Buffer, verdict: Unverified): Promise<object> {
   const { ctx, webhook } = call
   await countFailure(call)
@@ -202,11 +219,10 @@ async function answerSetUp(
   isBatch: boolean,
 ): Promise<object | undefined> {
   if (isBatch) return undefined
-  if (mapped.skip) return writtenNothing(call, mapped.skip)
-  const challenge = call.webhook.verification.type === 'slack' ? slackChallenge(payload) : undefined
-  if (challenge === undefined) return undefined
+  const challenge = postedChallenge(call.webhook.verification.type, payload, call.secrets)
+  if (challenge === undefined) return mapped.skip ? writtenNothing(call, mapped.skip) : undefined
   await logSetUp(call, 'challenge: nothing was written')
-  return { challenge }
+  return challenge
 }
 
 /** Logs a request that writes only its log row. @returns the answer. */

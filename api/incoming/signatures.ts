@@ -1,4 +1,10 @@
-import { createHash, createHmac, createPublicKey, verify as verifySignature } from 'node:crypto'
+import {
+  createHash,
+  createHmac,
+  createPublicKey,
+  timingSafeEqual,
+  verify as verifySignature,
+} from 'node:crypto'
 import type { IncomingHttpHeaders } from 'node:http'
 import type { SenderVerification, Verification } from '../../db/model/incoming/types.ts'
 import { isObject } from '../../workflows/shared/is-object.ts'
@@ -29,7 +35,9 @@ export interface Signed {
 /** What a sender signs, by its documentation. Undefined if the request or the secret has nothing to compare. */
 type Scheme = (request: SignedRequest, bytes: Buffer, secret: string) => Signed | undefined
 
-/** The schemes of the senders. The address of each documentation is in its file in `db/model/incoming/mapping/senders/`. */
+/**
+ * The schemes of the senders. The address of each documentation is in its file in `db/model/incoming/mapping/senders/`.
+ */
 export const SCHEMES: Record<SenderVerification, Scheme> = {
   secret: (request, _bytes, secret) => ({
     given: [header(request, 'x-webhook-secret'), header(request, 'x-gitlab-token')],
@@ -45,11 +53,9 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
   }),
   stripe: (request, bytes, secret) => listed(request, 'stripe-signature', bytes, secret),
   calendly: (request, bytes, secret) => listed(request, 'calendly-webhook-signature', bytes, secret),
-  slack(request, bytes, secret) {
-    const time = header(request, 'x-slack-request-timestamp')
-    const expected = `v0=${sha256(secret, `v0:${time}:`, bytes).toString('hex')}`
-    return { given: [header(request, 'x-slack-signature')], expected, seconds: secondsOf(time) }
-  },
+  slack: (request, bytes, secret) => versioned(request, 'x-slack', bytes, secret),
+  // Zoom signs as Slack does.
+  zoom: (request, bytes, secret) => versioned(request, 'x-zm', bytes, secret),
   hubspot(request, bytes, secret) {
     const time = header(request, 'x-hubspot-request-timestamp')
     const expected = sha256(secret, request.method, decodedUrl(request.url), bytes, time).toString('base64')
@@ -88,6 +94,16 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
     given: [header(request, 'x-hub-signature')],
     expected: `sha1=${hmac('sha1', secret, bytes).toString('hex')}`,
   }),
+  customerio(request, bytes, secret) {
+    const time = header(request, 'x-cio-timestamp')
+    const expected = sha256(secret, `v0:${time}:`, bytes).toString('hex')
+    return { given: [header(request, 'x-cio-signature')], expected, seconds: secondsOf(time) }
+  },
+  square: (request, bytes, secret) => ({
+    given: [header(request, 'x-square-hmacsha256-signature')],
+    expected: sha256(secret, request.url, bytes).toString('base64'),
+  }),
+  linkedin,
   twilio,
   sendgrid,
   mailgun,
@@ -106,6 +122,13 @@ function hub(request: SignedRequest, bytes: Buffer, secret: string): Signed {
   }
 }
 
+/** `v0=…`, with the time in a header of its own. */
+function versioned(request: SignedRequest, prefix: string, bytes: Buffer, secret: string): Signed {
+  const time = header(request, `${prefix}-request-timestamp`)
+  const expected = `v0=${sha256(secret, `v0:${time}:`, bytes).toString('hex')}`
+  return { given: [header(request, `${prefix}-signature`)], expected, seconds: secondsOf(time) }
+}
+
 /** `t=…,v1=…`, as Stripe signs. */
 function listed(request: SignedRequest, name: string, bytes: Buffer, secret: string): Signed {
   const parts = pairs(header(request, name), ',')
@@ -121,6 +144,22 @@ function standard(request: SignedRequest, prefix: string, bytes: Buffer, secret:
   if (!key || id === '') return undefined
   const expected = `v1,${hmac('sha256', key, `${id}.${time}.`, bytes).toString('base64')}`
   return { given: header(request, `${prefix}-signature`).split(' '), expected, seconds: secondsOf(time) }
+}
+
+const LINKEDIN_PREFIX = 'hmacsha256='
+
+/**
+ * "The hash of the body prefixed by `hmacsha256=`": by the text the prefix is signed, by the notation of others it stands
+ * before the hash in the header. Each way takes the secret, so each is accepted.
+ * https://learn.microsoft.com/linkedin/shared/api-guide/webhook-validation
+ */
+function linkedin(request: SignedRequest, bytes: Buffer, secret: string): Signed {
+  const signed = [LINKEDIN_PREFIX, ''].map((prefix) => sha256(secret, prefix, bytes).toString('hex'))
+  const sent = header(request, 'x-li-signature')
+  return {
+    given: [sent.startsWith(LINKEDIN_PREFIX) ? sent.slice(LINKEDIN_PREFIX.length) : sent],
+    expected: (given) => signed.filter((one) => equal(given, one)).length > 0,
+  }
 }
 
 /**
@@ -220,4 +259,10 @@ export function hmac(algorithm: string, key: string | Buffer, ...content: (strin
   const mac = createHmac(algorithm, key)
   for (const part of content) mac.update(part)
   return mac.digest()
+}
+
+/** Compares hashes, so that the time reveals neither content nor length. */
+export function equal(given: string, expected: string): boolean {
+  const hash = (text: string) => createHash('sha256').update(text).digest()
+  return timingSafeEqual(hash(given), hash(expected))
 }

@@ -21,9 +21,9 @@ import { Batcher } from './batcher.ts'
  * What concurrent requests do together, in one statement or one transaction: under load most of a request's time would
  * be round trips, waits for the rows of the counters, and commits.
  *
- * `npm run bench -- incoming --clients=128` prints the CPU time of a request in all processes (docs/performance.md). It is
- * 1.3 times that without the shared look-ups of webhooks, 1.5 times without those of the minute, 1.4 times without those of
- * the month, and 6 times without shared transactions.
+ * `npm run bench -- incoming --clients=128` prints the CPU time of a request in all processes (docs/performance.md). It
+ * is 1.3 times that without the shared look-ups of webhooks, 1.5 times without those of the minute, 1.4 times without
+ * those of the month, and 6 times without shared transactions.
  */
 export interface Together {
   findReceiver(caller: Caller): Promise<Receiver | undefined>

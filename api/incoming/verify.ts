@@ -1,6 +1,5 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
 import type { Verification } from '../../db/model/incoming/types.ts'
-import { hmac, SCHEMES, type Signed, type SignedRequest } from './signatures.ts'
+import { equal, hmac, SCHEMES, type Signed, type SignedRequest } from './signatures.ts'
 
 /** The accepted difference between a signed time and now, in both directions, unless `oldest` allows more. Seconds. */
 const TOLERANCE = 300
@@ -69,10 +68,4 @@ function timed(verdict: Verdict, { seconds, oldest = TOLERANCE }: Signed, now: n
   const age = now / 1000 - seconds
   const isRecent = age >= -TOLERANCE && age <= oldest
   return verdict === 'verified' && !isRecent ? 'stale' : verdict
-}
-
-/** Compares hashes, so that the time reveals neither content nor length. */
-export function equal(given: string, expected: string): boolean {
-  const hash = (text: string) => createHash('sha256').update(text).digest()
-  return timingSafeEqual(hash(given), hash(expected))
 }

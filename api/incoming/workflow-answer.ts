@@ -9,8 +9,8 @@ const POLICY = "sandbox; default-src 'none'"
 /**
  * Has a request accepted. @returns the body of the answer: that of a node `respond` of one of its runs, if the webhook
  * waits for it and one answers in time; a failure if all have ended without an answer and one of them failed; else the
- * usual one. The runs are stored with the delivery, so that a repetition
- * waits for the same answer: what this process was waiting for when it died, its sender gets from another one.
+ * usual one. The runs are stored with the delivery: if this process dies while it waits, a repetition of the request gets
+ * the answer from another process.
  *
  * `accept` gets a warning if too many requests wait already, and writes it into the log row of a request that would have
  * waited. So the slot is taken before the transaction of the request.

@@ -23,8 +23,8 @@ const events = z.strictObject({
 })
 
 /**
- * What becomes of mails: `/mails/unsubscribe/{token}`, the link in the header of a mail, and `/mails/events`, to which the
- * operator's mail server reports bounces and complaints.
+ * What becomes of mails: `/mails/unsubscribe/{token}`, the link in the header of a mail, and `/mails/events`, to which
+ * the operator's mail server reports bounces and complaints.
  */
 export async function handleMails(ctx: Koa.Context, path: string, deps: AppDeps): Promise<void> {
   const rest = path.slice(PREFIX.length)
@@ -39,8 +39,8 @@ export async function handleMails(ctx: Koa.Context, path: string, deps: AppDeps)
 }
 
 /**
- * One click (RFC 8058): mail programs send a POST without asking, people open the link and press the button. A program that
- * follows links changes nothing.
+ * One click (RFC 8058): mail programs send a POST without asking, people open the link and press the button. A program
+ * that follows links changes nothing.
  */
 async function unsubscribe(ctx: Koa.Context, token: string, deps: AppDeps): Promise<void> {
   ctx.set({

@@ -19,7 +19,7 @@ import type { Operation } from './operations.ts'
 
 export interface ToolDeps {
   operations: readonly Operation[]
-  /** Those that the key may call. */
+  /** The operations that the key may call. */
   visible: readonly Operation[]
   confirmations: RequestStateCodec<Asked>
   requestId: string

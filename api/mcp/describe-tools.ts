@@ -1,5 +1,6 @@
 import type { Tool } from '@modelcontextprotocol/server'
 import { z } from 'zod'
+import { FILTER_OPERATORS } from '../../workflows/shared/operators.ts'
 import { conversion, type Json } from '../http/openapi-schemas.ts'
 import { argumentOf, takesIfMatch, takesKey, takesWait } from './arguments.ts'
 import { TOOL_NAMES, type ToolName } from './grouping.ts'
@@ -143,7 +144,7 @@ const UNSHOWN = ['offset']
 const parentNote = (argument: string) =>
   argument === 'entity'
     ? 'The kind of record that a custom field belongs to.'
-    : `Of kinds below one: its ${argument}.`
+    : `If the kind is below it: ${argument}.`
 
 const FIELDS = {
   type: 'object',
@@ -153,7 +154,8 @@ const PARAMETERS = { type: 'object', description: 'Further parameters of the act
 const FILTERS = {
   type: 'object',
   description:
-    'Filters by field: {"stage": "won", "amount[gte]": 1000, "tags[has]": "vip", "owner_id[is_null]": true, "custom_fields.tier[in]": ["gold", "silver"]}. Operators: ne gt gte lt lte between in nin contains starts_with is_null has.',
+    'Filters by field: {"stage": "won", "amount[gte]": 1000, "tags[has]": "vip", "owner_id[is_null]": true, "custom_fields.tier[in]": ["gold", "silver"]}. Operators: ' +
+    FILTER_OPERATORS.filter((one) => one !== 'eq').join(' '),
 }
 
 function controlArguments(operation: Operation) {
@@ -250,7 +252,7 @@ function headerArguments(own: readonly Operation[]) {
       idempotency_key: { type: 'string', description: 'Repeats with it take effect once.' },
     }),
     ...(own.some(takesIfMatch) && {
-      if_version: { type: 'integer', description: 'Refuse if the version is another.' },
+      if_version: { type: 'integer', description: 'Refuse at another version.' },
     }),
     ...(own.some(takesWait) && {
       wait_seconds: { type: 'integer', minimum: 1, maximum: 30, description: 'Wait so long for the end.' },

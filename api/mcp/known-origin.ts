@@ -7,9 +7,10 @@ import type { AppDeps } from '../deps.ts'
 const LOCAL_NAME = /^[^.]+$|\.(localhost|local|home\.arpa|internal|test)$/
 
 /**
- * Refuses requests of agents that a page of another site makes a browser send. `Origin` must be one that may read answers, or that
- * of the request itself; clients that are no browsers send none. `Host` must not be a foreign name, which a page could
- * have pointed at a service in the user's network (DNS rebinding). A proxy decides itself which hosts it serves.
+ * Refuses requests of agents that a page of another site makes a browser send. `Origin` must be one that may read
+ * answers, or that of the request itself; clients that are no browsers send none. `Host` must not be a foreign name,
+ * which a page could have pointed at a service in the user's network (DNS rebinding). A proxy decides itself which hosts
+ * it serves.
  */
 export function requireKnownOrigin({ req: { headers } }: Koa.Context, { config }: AppDeps): void {
   const { CORS_ORIGINS, PUBLIC_URL, TRUSTED_PROXIES } = config
@@ -26,7 +27,7 @@ export function requireKnownOrigin({ req: { headers } }: Koa.Context, { config }
   })
 }
 
-/** An address cannot be pointed elsewhere. Of what is no host, `URL.canParse` is false. */
+/** DNS cannot rebind an IP address. `URL.canParse` is false for a text that is not a host. */
 function isLocal(host: string): boolean {
   if (!URL.canParse(`http://${host}`)) return false
   const { hostname } = new URL(`http://${host}`)

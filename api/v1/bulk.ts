@@ -21,11 +21,11 @@ import { patchIssues } from '../../db/records/pipelines/pipelines.ts'
 import type { Selection } from '../../db/records/selection.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
-import { allows, type Scope } from '../http/scopes.ts'
+import { allows } from '../http/scopes.ts'
 import { confirmation } from './confirmation.ts'
 import { filterScopes } from './filter-scopes.ts'
 import { jobError } from './import-shapes.ts'
-import { writeScopes } from './link-scopes.ts'
+import { linkScopes, writeScopes } from './link-scopes.ts'
 import { tagOf, title } from './record-shapes.ts'
 import { asTexts, parseSelection, storedQuery } from './stored-query.ts'
 
@@ -77,7 +77,7 @@ const job = z
     status: z.enum(['running', 'completed', 'failed']).describe('`failed`: no record was changed.'),
     query: z.record(z.string(), z.unknown()).nullable(),
     data: z.record(z.string(), z.unknown()).nullable(),
-    undoes: z.uuid().nullable().describe('Of an undo: the bulk job or the import.'),
+    undoes: z.uuid().nullable().describe('For an undo: the bulk job or the import.'),
     total: z.int().describe('The number of records; it grows while `listing` is true.'),
     listing: z.boolean().describe('Whether the records are still being listed. None is changed before.'),
     done: z.int(),
@@ -144,8 +144,9 @@ export const bulkRoutes: Route[] = [
     grows: true,
     summary: 'Undo a bulk job',
     description: `Restores what the job deleted, and gives the fields that it changed their former values, as another job;
-an undo can be undone. Records that were changed since are among its \`refusals\`, and stay as they are. Without
-\`confirm: true\` the response is a preview. 409 while the job, or another undo of it, is running.`,
+an undo can be undone. Records that were changed since are among its \`refusals\`, and stay as they are. A reference that
+changes also needs the write scope of its kind. Without \`confirm: true\` the response is a preview. 409 while the job, or
+another undo of it, is running.`,
     body: undoBody,
     response: { status: 201, schema: job, preview: undoPreview.schema },
     example: { confirm: true },
@@ -205,15 +206,18 @@ export const undoOfImport = { body: undoBody, schema: job, preview: undoPreview.
 
 /**
  * Starts the undo of an ended bulk job or import, or answers with its preview. Throws insufficient_scope for the kinds of
- * the records that it changed; conflict.
+ * the records that it changed, and of those to which a reference changes; conflict.
  */
 export async function undo(
   { body, tenant, requireScopes, asPreview }: RouteRequest<unknown, unknown, z.output<typeof undoBody>>,
   source: { id: string; entity: KindName; ended_at: Date | null },
 ): Promise<object> {
   requireUndoable(source.ended_at)
-  const { entities, ...counts } = await tenant((tx) => previewUndo(tx, source.id))
-  requireScopes(entities.map((kind): Scope => `${kind}:write`))
+  const { fields, ...counts } = await tenant((tx) => previewUndo(tx, source.id))
+  for (const [kind, names] of fields) {
+    const changed = Object.fromEntries(names.map((name) => [name, true]))
+    requireScopes([`${kind}:write`, ...linkScopes(kind, changed)])
+  }
   if (!body.confirm) {
     asPreview()
     return undoPreview.answer(counts)

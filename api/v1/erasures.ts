@@ -44,7 +44,7 @@ const preview = confirmation(
     files: z.int(),
     deliveries: z.int(),
     runs: z.int().describe('About the contact: they are deleted.'),
-    open_runs: z.int().describe('Of these: they are cancelled first.'),
+    open_runs: z.int().describe('Of these, the open ones: cancelled first.'),
     linked: z.int().describe('Notes, activities and tasks: the receipt lists them for review.'),
   }),
 )

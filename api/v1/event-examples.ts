@@ -18,7 +18,14 @@ const run = z.object({
   status: z.string(),
   trigger: z.string(),
   outputs: z.record(z.string(), z.unknown()).nullable(),
-  error: z.looseObject({ code: z.string(), message: z.string() }).nullable(),
+  error: z
+    .object({
+      code: z.string(),
+      message: z.string(),
+      node_id: z.string().optional(),
+      details: z.record(z.string(), z.unknown()).optional(),
+    })
+    .nullable(),
   created_at: z.iso.datetime(),
 })
 

@@ -28,7 +28,7 @@ export function expandOf(kind?: Kind) {
     })
     .optional()
     .describe(
-      `What is shown in \`expanded\` beside each record, separated by commas: ${known ? known.map((name) => `\`${name}\``).join(', ') : 'names of reference fields without `_id`, `owner`, and kinds'}. Needs the scope to read each kind. Of an associated kind the ${MAX_ASSOCIATED} newest, in lists with a \`limit\` of at most ${MAX_LIMIT_WITH_ASSOCIATED}.`,
+      `What is shown in \`expanded\` beside each record, separated by commas: ${known ? known.map((name) => `\`${name}\``).join(', ') : 'names of reference fields without `_id`, `owner`, and kinds'}. Needs the scope to read each kind. An associated kind has its ${MAX_ASSOCIATED} newest, in lists with a \`limit\` of at most ${MAX_LIMIT_WITH_ASSOCIATED}.`,
     )
 }
 

@@ -59,7 +59,7 @@ const newExport = z
     delimiter: z
       .enum([',', ';'])
       .optional()
-      .describe('Of CSV. Default: as the `locale` of the organization writes numbers.'),
+      .describe('Only with CSV. Default: as the `locale` of the organization writes numbers.'),
     decimal: z.enum(['.', ',']).optional().describe('The decimal separator of CSV. Default: the same.'),
     names: z
       .boolean()

@@ -174,7 +174,7 @@ export const importSchema = z
                   }),
                 )
                 .nullable()
-                .describe('Of a column of choices or users with at most 100 different values.'),
+                .describe('For a column of choices or users with at most 100 different values.'),
               format: z
                 .object({
                   decimal: z.enum(DECIMALS).nullable(),

@@ -209,7 +209,9 @@ async function find(
   return row
 }
 
-/** The scopes that an import needs besides write on the kind: for records that it links, and companies that it creates. */
+/**
+ * The scopes that an import needs besides write on the kind: for records that it links, and companies that it creates.
+ */
 function scopesOf(kind: KindName, targets: Mapping): Scope[] {
   const fields = Object.fromEntries(Object.values(targets).map((name) => [name, name]))
   const associations = linkTargets(kind).flatMap(({ name, link }) =>

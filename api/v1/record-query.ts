@@ -78,7 +78,7 @@ function controlsOf(kind?: KindName, alsoShown: string[] = []) {
       .max(64)
       .refine(isTimezone, NO_TIMEZONE)
       .optional()
-      .describe('Of dates and local times in filters. Default: that of the organization.'),
+      .describe('For dates and local times in filters. Default: that of the organization.'),
     fields: z
       .string()
       .transform((list) => list.split(',').map((name) => name.trim()))

@@ -66,7 +66,7 @@ const refusals = z.array(
       details: z
         .record(z.string(), z.unknown())
         .optional()
-        .meta({ description: 'Of a migration: `obstacles`, as in `error.obstacles` of `migrateRun`.' }),
+        .meta({ description: 'For a migration: `obstacles`, as in `error.obstacles` of `migrateRun`.' }),
     }),
   }),
 )
@@ -87,7 +87,7 @@ const preview = confirmation(
         refusals: refusals.meta({ description: `The first ${SHOWN_REFUSALS} of them.` }),
       })
       .optional()
-      .meta({ description: 'Of `migrate`.' }),
+      .meta({ description: 'Only with `migrate`.' }),
   }),
 )
 

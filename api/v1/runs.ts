@@ -104,7 +104,7 @@ const attempt = z
     ended_at: time.nullable(),
     duration_ms: z.int().nullable(),
     in_progress: z.boolean(),
-    response_status: z.int().nullable().meta({ description: 'Of the answer of the other service.' }),
+    response_status: z.int().nullable().meta({ description: 'The HTTP status of the answer.' }),
     error: error.meta({ description: '`unreported`: its worker was lost, or the run ended meanwhile.' }),
     next_attempt_at: time.nullable(),
   })
@@ -199,14 +199,14 @@ export const runShape = runSummary
             }),
             loop: loop.nullable(),
             role: z.enum(CLEANUP_ROLES).nullable().meta({
-              description: 'Of a node that runs once the outcome of the run is decided; null: any other.',
+              description: 'For a node that runs once the outcome of the run is decided; null: any other.',
             }),
             undoes: z.string().nullable().meta({
-              description: 'Of an `undo` node: the id of the node whose effect it compensates.',
+              description: 'For an `undo` node: the id of the node whose effect it compensates.',
             }),
             attempts: z.array(attempt).meta({
               description:
-                'Of an external node: its last 20 attempts, the oldest first. Waits for a turn or a slot are none.',
+                'For an external node: its last 20 attempts, the oldest first. Waits for a turn or a slot are none.',
             }),
           })
           .meta({ id: 'RunNode' }),

@@ -108,7 +108,9 @@ export function casesFrom({ cases, errors }: { cases: unknown; errors: string[] 
   )
 }
 
-/** The cases as the worker runs them. Throws `validation_error` with all that they name and the workflow does not have. */
+/**
+ * The cases as the worker runs them. Throws `validation_error` with all that they name and the workflow does not have.
+ */
 export async function planCases(
   cases: Given,
   { definition, program }: TestedWorkflow,

@@ -7,8 +7,8 @@ import { type Author, validated } from './known-values.ts'
 
 /**
  * Validates and compiles a source. A raw definition is also written as YAML, with the text and comments of `base`, the
- * YAML of the version before it, where they mean the same. `workflowId`: it is a version of this workflow. Throws `payload_too_large`, or
- * `workflow_invalid` with the validation result.
+ * YAML of the version before it, where they mean the same. `workflowId`: it is a version of this workflow. Throws
+ * `payload_too_large`, or `workflow_invalid` with the validation result.
  */
 export async function compiled(
   request: Author,

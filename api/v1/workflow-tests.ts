@@ -177,7 +177,7 @@ type TestRequest = Pick<
 interface Wanted extends TestedWorkflow {
   workflow_id: string | null
   version: number | null
-  /** Those of all cases. */
+  /** The stubs of all cases. */
   stubs: Record<string, Stub>
 }
 

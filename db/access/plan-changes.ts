@@ -26,9 +26,9 @@ export async function requirePlanChanges(tx: Tenant, rule: PlanChangeRule): Prom
  * (above 10,000 the sweep queues the others), and the relay looks for runs at once.
  *
  * A plan whose limits the existing objects exceed is refused, and the error lists every exceeded limit: the owner must
- * choose which webhooks and files to delete. If they stayed, a month on a higher plan would buy them for ever. Monthly usage does
- * not count: requests are then refused and deliveries held, as when a quota is used up. `evenIfExceeded` is for the
- * operator: existing objects stay, and no further ones can be created.
+ * choose which webhooks and files to delete. If they stayed, a month on a higher plan would buy them for ever. Monthly
+ * usage does not count: requests are then refused and deliveries held, as when a quota is used up. `evenIfExceeded` is
+ * for the operator: existing objects stay, and no further ones can be created.
  *
  * @returns the previous plan. Throws plan_limit.
  */

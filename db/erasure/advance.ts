@@ -43,9 +43,9 @@ const MOST_PASSES = 20
 const BUSY_SECONDS = 2
 
 /**
- * Searches the next page of rows, and erases the person from them. A pass goes over all places. If it met rows that are in
- * work, or changed any, another pass follows, which finds what was written meanwhile. The last pass ends the erasure, whose
- * row then holds only the receipt. @returns whether there is more to do now.
+ * Searches the next page of rows, and erases the person from them. A pass goes over all places. If it met rows that are
+ * in work, or changed any, another pass follows, which finds what was written meanwhile. The last pass ends the erasure,
+ * whose row then holds only the receipt. @returns whether there is more to do now.
  */
 export async function advanceErasure(tx: Tenant, job: JobKey): Promise<boolean> {
   const row = () => tx.trx('erasures').where({ organization_id: tx.organizationId, id: job.id })

@@ -62,7 +62,7 @@ async function missingAmong(tx: Tenant, texts: (string | undefined)[][]): Promis
   return [...found.values()]
 }
 
-/** The text of a cell, or what `values` say of it. */
+/** The text of a cell, or the text that `values` puts in its place. */
 function textOf(
   { file }: ImportRow,
   values: Reading['values'],

@@ -58,7 +58,7 @@ export interface ImportRow {
   currencies: Currencies
   meanings: Values
   time_zone: string | null
-  /** That of phone numbers without a country code; null: the organization's. */
+  /** The country of phone numbers without a country code; null: the organization's. */
   country: string | null
   /** Whether stages and pipelines that rows name are created. */
   create_stages: boolean

@@ -240,7 +240,7 @@ interface Done {
   warnings: string[]
   /** The runs that may answer the sender. */
   runIds: string[]
-  /** Those that it has started. */
+  /** The runs that the request has started. */
   started: string[]
   /** In the log row. */
   outcome: Pick<NewLog, 'action' | 'warnings' | 'run_id'>

@@ -32,7 +32,9 @@ async function update(tx: Tenant, id: string, values: object): Promise<IncomingW
   return getIncomingWebhook(tx, id)
 }
 
-/** Logs a request as the sample of its webhook; of concurrent requests the first one. @returns whether it was captured. */
+/**
+ * Logs a request as the sample of its webhook; of concurrent requests the first one. @returns whether it was captured.
+ */
 export async function captureRequest(tx: Tenant, webhookId: string, log: NewLog): Promise<boolean> {
   const logId = uuidv7()
   const count = await tx

@@ -29,8 +29,14 @@ export interface StoredAnswer extends DeliveryAnswer {
   run_ids?: string[]
 }
 
-/** Seconds in which a delivery id, and what was signed, is recognised; longer than any signed time is accepted. */
-const ID_WINDOW = 86_400
+/**
+ * Days in which a delivery id, and what was signed, is recognised: longer than any signed time is accepted, and than the
+ * known senders repeat a request. Stripe and Square do for 3 days, Chargebee for 3 days and 7 hours; Customer.io for 7, with
+ * pauses that double, so that a repetition is not further than half of them from the attempt that was accepted.
+ */
+export const DELIVERY_DAYS = 4
+
+const ID_WINDOW = DELIVERY_DAYS * 86_400
 
 /** What a request claims: its id or body, and what its sender signed. Empty if a repetition is a new request. */
 export function claimsOf(
@@ -59,7 +65,8 @@ export interface Claim {
 
 /**
  * Claims the fingerprints of different deliveries for this transaction; for those that have an answer within
- * their window, returns it. A concurrent request with the same delivery waits here until the first one commits or rolls back.
+ * their window, returns it. A concurrent request with the same delivery waits here until the first one commits or rolls
+ * back.
  */
 export async function claimFingerprints(
   tx: Tenant,

@@ -6,7 +6,10 @@ import type { JobKey } from '../queue/paged-jobs.ts'
 import { defineQueue } from '../queue/queue.ts'
 import { findReceivers, type Receiver } from './receiving.ts'
 
-/** Seconds. The worker renews it all the time, so that the poll of one that was killed is repeated soon. */
+/**
+ * Seconds. The worker renews the lease while it polls. After a kill the lease ends soon, and another worker repeats the
+ * poll.
+ */
 const POLL_LEASE = 15
 export const RENEW_MS = 5_000
 

@@ -1,5 +1,6 @@
 import { retentionOf } from '../access/organization.ts'
 import { byAge, byRange } from '../retention/purge.ts'
+import { DELIVERY_DAYS } from './deliveries.ts'
 
 const LAST_VIOLATION = 'greatest(failures_since, breaches_since, blocked_until)'
 
@@ -27,11 +28,11 @@ export const incomingPurges = [
   byAge({
     name: 'incoming deliveries',
     tables: ['incoming_deliveries'],
-    keeps: '24 hours',
+    keeps: `${DELIVERY_DAYS} days`,
     index: 'incoming_deliveries_age',
     rows: 2_000,
     table: 'incoming_deliveries',
-    expired: "created_at < now() - interval '24 hours'",
+    expired: `created_at < now() - interval '${DELIVERY_DAYS} days'`,
     order: 'created_at',
   }),
   byAge({

@@ -60,9 +60,9 @@ export function bodyOf(
 export const QUOTA_EXCEEDED = 'quota_exceeded'
 
 /**
- * Repeats a request in the caller's transaction, and logs it. What it had as an effect is not repeated: a request whose
- * equal was accepted is skipped, and of one that made a record the record is updated, without note and workflow.
- * Undefined if the entry has expired.
+ * Repeats a request in the caller's transaction, and logs it. Effects are not repeated: a request is skipped if an equal
+ * one was accepted; if it made a record, that record is updated, without another note or workflow. Undefined if the entry
+ * has expired.
  */
 export async function replayEntry(
   tx: Tenant,
@@ -194,7 +194,7 @@ const skipped = (message: string, record_id: string | null): Outcome => ({
   mapped_data: null,
 })
 
-/** Writes a payload in a savepoint: of one that fails nothing remains. */
+/** Writes a payload in a savepoint, so that a failure leaves nothing behind. */
 async function tryPayload(
   tx: Tenant,
   webhook: IncomingWebhook,

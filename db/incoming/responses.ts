@@ -6,7 +6,9 @@ import type { RunKey } from '../runs/views.ts'
 
 /** Responses: what runs answer to the senders of the requests that started them. */
 
-/** Stores the response of a run, and wakes the request that waits for it. @returns its id; undefined if the run has one. */
+/**
+ * Stores the response of a run, and wakes the request that waits for it. @returns its id; undefined if the run has one.
+ */
 export async function storeResponse(
   tx: Tenant,
   runId: string,

@@ -1,6 +1,7 @@
+import { TARGET_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { secretTarget } from '../model/incoming/secret-fields.ts'
 import { targetEntityOf } from '../model/incoming/target-entity.ts'
-import { type IncomingWebhook, TARGET_KINDS } from '../model/incoming/types.ts'
+import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 
 /** What a webhook maps to a sensitive custom field is as secret as what its owner has marked. */

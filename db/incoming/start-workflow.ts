@@ -18,8 +18,8 @@ export interface Started {
 }
 
 /**
- * Queues a run of each selected workflow for each written record. A workflow that cannot start (inactive, deleted, missing
- * inputs) does not refuse the payload: the log row gets a warning.
+ * Queues a run of each selected workflow for each written record. A workflow that cannot start (inactive, deleted,
+ * missing inputs) does not refuse the payload: the log row gets a warning.
  */
 export async function startWorkflows(
   tx: Tenant,

@@ -104,7 +104,9 @@ export async function storeVectors(
   return true
 }
 
-/** Ends the embedding. @returns whether it was running, and for `completed` whether no passage has changed since `row`. */
+/**
+ * Ends the embedding. @returns whether it was running, and for `completed` whether no passage has changed since `row`.
+ */
 export async function endEmbedding(
   tx: Tenant,
   row: Started,

@@ -6,11 +6,12 @@ import type { Page } from '../model/lists/page.ts'
 import type { System, Tenant } from '../postgres/tenancy.ts'
 
 /**
- * Addresses that get no mails of workflows: those that unsubscribed from the mails of an organization or that it added, and
- * for all organizations those whose mailbox does not exist or whose owner complained. Mails about accounts are sent anyway.
+ * Addresses that get no mails of workflows: those that unsubscribed from the mails of an organization or that it added,
+ * and for all organizations those whose mailbox does not exist or whose owner complained. Mails about accounts are sent
+ * anyway.
  */
 export const SUPPRESSION_REASONS = ['unsubscribed', 'bounced', 'complained', 'added'] as const
-/** Those of addresses that are suppressed for one organization, which can change them. */
+/** The reasons for which an address is suppressed for one organization, which can change them. */
 export const OWN_REASONS = ['unsubscribed', 'added'] as const
 export type SuppressionReason = (typeof SUPPRESSION_REASONS)[number]
 
@@ -47,7 +48,7 @@ export interface SuppressionFilter {
   reason?: Suppression['reason'] | undefined
 }
 
-/** Those of the organization, newest first. */
+/** The suppressions of the organization, newest first. */
 export function listSuppressions(
   tx: Tenant,
   { address, reason }: SuppressionFilter,

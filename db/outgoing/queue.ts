@@ -217,7 +217,7 @@ export async function claimIdleDeliveries(
   return rows
 }
 
-/** Those of `releases` that are being delivered. */
+/** The deliveries among `releases` that are being delivered. */
 export async function listOpenDeliveries(system: System, releases: Release[]): Promise<Release[]> {
   const { rows } = await system.raw<{ rows: Release[] }>(
     `select d.organization_id, d.id, d.releases

@@ -36,8 +36,8 @@ export const WAITS_FOR_SLOT = `d.status = 'delivering' and d.slot_wanted_at is n
 export const IS_QUEUED = `d.status = 'queued' and ${isUnleased('d.lease_until')}`
 
 /**
- * SQL: whether deliveries of an endpoint wait for a first attempt, or retries for a slot. In the order of an index: to find
- * any the planner expects one soon, and reads the whole table, where those that have ended come first.
+ * SQL: whether deliveries of an endpoint wait for a first attempt, or retries for a slot. In the order of an index: to
+ * find any the planner expects one soon, and reads the whole table, where those that have ended come first.
  */
 export const anyQueued = (endpoint: string): string => any(`${endpoint} and ${IS_QUEUED}`, 'd.id')
 export const anyWaits = (endpoint: string): string =>
@@ -58,7 +58,8 @@ const SOON = `interval '250 milliseconds'`
 
 /**
  * SQL: the number of retries of the endpoint `w` that are due or soon will be, and have no slot; counted up to its
- * concurrency. The relay leaves them slots: one that finds a slot when it is due costs a third of one that is woken.
+ * concurrency. The relay leaves them slots: a retry that finds a slot when it is due costs a third of one that has to be
+ * woken.
  */
 export const DUE_RETRIES = `(
   select count(*) from (
@@ -67,11 +68,11 @@ export const DUE_RETRIES = `(
     order by d.next_attempt_at limit w.concurrency) due)`
 
 /**
- * The relay wakes a retry that waits for a slot; its own next try is for what nobody foresaw. Seldom, because 10,000 may
- * wait: a try costs as much as an attempt.
+ * The relay wakes a retry that waits for a slot. The retry also looks by itself, in case a wake-up is lost: seldom,
+ * because 10,000 may wait, and a look costs as much as an attempt.
  */
 const RECHECK_SECONDS = 900
-/** The same for a delivery whose start is not recorded yet: nothing notifies of the relay's lease, its next slot. */
+/** Before the start of a delivery is recorded: no notification is sent when the relay's lease ends and frees the slot. */
 const RECHECK_START_SECONDS = 2
 
 /**

@@ -23,10 +23,10 @@ pg.types.setTypeParser(pg.types.builtins.DATE, (text) => text)
 
 /**
  * The driver sends a statement without waiting for the answer to the one before. Without it, a transaction of one
- * statement (`oneStatement`) takes 2.1 times as long for one client, 1.1 times for 8, and 1.2 to 1.4 times the CPU time of
- * the process; one of three statements takes 1.1 times as long for one client, 1.15 times for 8 (PostgreSQL on the same
- * machine; the median of five rounds of 2,000 transactions each). Knex passes the option on, but does not declare it.
- * transaction.test.ts fails without it ("without waiting for answers").
+ * statement (`oneStatement`) takes 2.1 times as long for one client, 1.1 times for 8, and 1.2 to 1.4 times the CPU time
+ * of the process; one of three statements takes 1.1 times as long for one client, 1.15 times for 8 (PostgreSQL on the
+ * same machine; the median of five rounds of 2,000 transactions each). Knex passes the option on, but does not declare
+ * it. transaction.test.ts fails without it ("without waiting for answers").
  */
 const PIPELINE: Pick<pg.ClientConfig, 'pipeline'> = { pipeline: true }
 

@@ -14,7 +14,7 @@ export class Shares {
   private readonly maxWaitMs: number
   private used = 0
   private readonly held = new Map<string, number>()
-  /** Those who wait, by organization, in the order of their turns. */
+  /** The callers that wait, by organization, in the order of their turns. */
   private readonly waiters = new Map<string, Waiter[]>()
 
   constructor(size: number, maxWaitMs: number) {

@@ -41,8 +41,8 @@ export interface Tenant {
   readonly job?: string | undefined
   /**
    * Declares that the next statement is the last one: COMMIT is sent with it. Only for the code that began the
-   * transaction; in a savepoint it does nothing. POST of one record by 4 clients takes 1.15 to 1.4 times the CPU of API and
-   * PostgreSQL without it; segments of runs and incoming webhooks gain less than 10 %, so they do not use it. A
+   * transaction; in a savepoint it does nothing. POST of one record by 4 clients takes 1.15 to 1.4 times the CPU of API
+   * and PostgreSQL without it; segments of runs and incoming webhooks gain less than 10 %, so they do not use it. A
    * transaction of one statement has the option `oneStatement` instead. Tested by transaction.test.ts.
    */
   last(): void

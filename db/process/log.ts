@@ -13,7 +13,8 @@ export type { Logger }
 
 /**
  * The structured log of the process (JSON lines, on stdout by default). `name`: the process, `api` or `worker`. Each line
- * has it with the host, the pid and the build, so that lines of many processes can be told apart. Members with secret names are masked, except in the bindings of `child()`, which are for ids.
+ * has it with the host, the pid and the build, so that lines of many processes can be told apart. Members with secret
+ * names are masked, except in the bindings of `child()`, which are for ids.
  */
 export function createLogger(
   name: string,

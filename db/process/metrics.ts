@@ -10,7 +10,7 @@ import type { LogOutput } from './log-output.ts'
 const QUEUES_CACHED_MS = 10_000
 
 /** What is read from PostgreSQL or Temporal is the same on every worker. */
-const GLOBAL = 'Of all processes, on each worker: use max, not sum.'
+const GLOBAL = 'Covers all processes; each worker reports it: use max, not sum.'
 
 /** A PostgreSQL that hangs must not hold up the scrape of the other figures. */
 const READ_MS = 3_000
@@ -170,7 +170,7 @@ function registerQueues(db: Database, registers: Registry[]): void {
   const rows = cached(() => listQueues(db.system))
   new Gauge({
     name: 'agx_queue_rows',
-    help: `Rows of each queue, by status; counted up to 100,000. ${GLOBAL}`,
+    help: `Rows of each measured queue, by status; counted up to 100,000. ${GLOBAL}`,
     registers,
     labelNames: ['queue', 'status'],
     async collect() {

@@ -19,8 +19,8 @@ export const SECRET_SETTINGS = [
 ]
 
 /**
- * The secrets that files hold, as mounted by Docker or Kubernetes, without white space around them. Throws ConfigError for
- * a file that cannot be read or is empty, and for a setting that is given in both ways.
+ * The secrets that files hold, as mounted by Docker or Kubernetes, without white space around them. Throws ConfigError
+ * for a file that cannot be read or is empty, and for a setting that is given in both ways.
  */
 export function secretsOfFiles(env: NodeJS.ProcessEnv): Record<string, string> {
   const given = SECRET_SETTINGS.filter((name) => env[`${name}_FILE`])

@@ -17,7 +17,13 @@ const UNCLAIMED_RUN = `not exists (
   select from run_claims c where c.organization_id = q.organization_id and c.run_id = q.id)`
 const NOT_LEASED = isUnleased('lease_until')
 
-/** Every queue of the relay, of all organizations: by table the statuses with a partial index, and what claims it. */
+/**
+ * The queues that are measured, over all organizations: these four, by the statuses with a partial index, and in
+ * STATEMENT also events, event cancels, deleted files, times of schedules and mails. Not measured are the long jobs (bulk
+ * jobs, erasures, batches of runs, replays, embeddings), waits of runs, polls of sources, and changes of schedules and
+ * deliveries.
+ * `unclaimed`: SQL, whether no relay has claimed the row.
+ */
 const QUEUES = [
   { table: 'runs', statuses: ['queued', 'running'], unclaimed: UNCLAIMED_RUN },
   { table: 'deliveries', statuses: ['queued', 'delivering', 'held'], unclaimed: NOT_LEASED },
@@ -54,7 +60,7 @@ const STATEMENT = [
   ),
 ].join(' union all ')
 
-/** The length and lag of every queue. */
+/** The length and lag of the measured queues. */
 export async function listQueues(system: System): Promise<QueueStatus[]> {
   const { rows } = await system.raw<{ rows: QueueStatus[] }>(STATEMENT)
   return rows

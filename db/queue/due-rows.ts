@@ -5,7 +5,9 @@ export interface DueRows {
   table: string
   /** SQL: the column with the time. */
   at: string
-  /** SQL: whether a row waits for its time, or is due: the condition of a partial index on the organization and the time. */
+  /**
+   * SQL: whether a row waits for its time, or is due: the condition of a partial index on the organization and the time.
+   */
   waits: string
   /** SQL: whether it is due. */
   due: string

@@ -2,10 +2,10 @@ import type { System } from '../postgres/tenancy.ts'
 import { defineQueue } from './queue.ts'
 
 /**
- * Jobs that are too long for one transaction: replays, batches of runs, and cancellations by an event. A worker leases a job, makes pages of it until
- * its turn is over, and releases it; the next claim, by any worker, goes on. Other jobs have their turns between, and a
- * worker can stop. A page locks its job, and stores the progress in the same transaction as its effects:
- * it is made once, even if a worker dies or its lease ends too early.
+ * Jobs that are too long for one transaction: replays, batches of runs, and cancellations by an event. A worker leases a
+ * job, makes pages of it until its turn is over, and releases it; the next claim, by any worker, goes on. Other jobs have
+ * their turns between, and a worker can stop. A page locks its job, and stores the progress in the same transaction as
+ * its effects: it is made once, even if a worker dies or its lease ends too early.
  */
 export interface JobKey {
   organization_id: string

@@ -14,8 +14,8 @@ export const lockClaimsNext = (tx: Tenant, queue: string): void =>
   })
 
 /**
- * SQL: takes the lock if it is free, once per statement; whether this transaction has it. The snapshot of the statement is
- * older than the lock: only for a statement that locks its rows, which reads them again.
+ * SQL: takes the lock if it is free, once per statement; whether this transaction has it. The snapshot of the statement
+ * is older than the lock: only for a statement that locks its rows, which reads them again.
  */
 export const takesLock = (queue: string): string =>
   `(select pg_try_advisory_xact_lock(hashtext('${keyOf(queue)}')))`

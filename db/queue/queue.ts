@@ -9,10 +9,18 @@ import { claimAlone, HAS_LOCK } from './queue-lock.ts'
  * 3. `release`, or a status change of the subject (`moves/`), ends the lease and takes the row out of the queue. If the
  *    worker dies, the lease ends by itself, and another worker claims the row.
  *
- * A long job is such a row, too, which waits again after each turn: `paged-jobs.ts`. Two claims are special, because
- * each decides how much may run at once, and by whose worker; their files say why: runs (`db/runs/claims.ts`) and
- * deliveries (`db/outgoing/queue.ts`). Events (`db/events/match.ts`) need no lease: they are claimed and matched in one
- * transaction. The purges and the sweep are no queues: one elected worker does them (`sweep-state.ts`).
+ * A long job is such a row, too, which waits again after each turn: `paged-jobs.ts`. Other forms of claims:
+ * - runs (`db/runs/claims.ts`) and deliveries (`db/outgoing/queue.ts`), because the claim decides how much may run at
+ *   once, and by whose worker;
+ * - events (`db/events/match.ts`), because they are matched in their order, by one relay, in the transaction that claims
+ *   them, so they need no lease;
+ * - held runs (`db/runs/holds/held.ts`), because the runs of an organization compete for keys and rates: one transaction
+ *   decides about them under a lock of the organization, and sets the time of the next look for those that must wait;
+ * - late runs and reminders of tasks (`due-rows.ts`), because their whole work is to raise an event in the transaction
+ *   that locks the row; the list before it claims nothing, and only finds the organizations;
+ * - unchecked deliveries (`claimIdleDeliveries`), because nothing is queued: the sweep marks the pages that it has
+ *   checked.
+ * The purges and the sweep are no queues: one elected worker does them (`sweep-state.ts`).
  */
 export interface Queue<Row> {
   /** Leases up to `limit` rows that wait. Claims at the same time take different rows. */

@@ -78,8 +78,8 @@ export async function readLostAt(system: System): Promise<Date | null> {
 export const listDatabaseIds = (system: System): Promise<string[]> => system('database_ids').pluck('id')
 
 /**
- * Records the id of this database. `replaced`: that of the database that it replaces, whose runs it has. A copy of another
- * database that replaces nothing has none of its runs.
+ * Records the id of this database. `replaced`: the id of the database that it replaces, whose runs it continues. Without
+ * it, a copy of another database forgets the ids of that one, whose runs are not its own.
  */
 export async function recordDatabaseId(system: System, own: string, replaced?: string): Promise<void> {
   const known = await listDatabaseIds(system)

@@ -102,8 +102,8 @@ export function condition(
 }
 
 /**
- * Whether a custom field without a definition is compared with numbers: then its values are compared as numbers too, since
- * as texts 5000 would be more than 10000.
+ * Whether a custom field without a definition is compared with numbers: then its values are compared as numbers too,
+ * since as texts 5000 would be more than 10000.
  */
 const isNumberRange = ({ operator, type, values }: Filter): boolean =>
   type === undefined && operator !== 'not_since' && RANGES.includes(operator) && values.every(isNumeric)
@@ -161,8 +161,19 @@ export interface SortKey {
 /** Longer texts are sorted by their beginning, since each cursor contains a value. */
 const MAX_SORTED = 200
 
-/** The sort key of a sortable field. `customType`: the type of a custom field with a definition. */
-export function sortKey(kind: Kind, { field, order }: Sort, customType?: CustomFieldType): SortKey {
+/**
+ * The sort keys of a sortable field. `customType`: the type of a custom field with a definition. One without sorts its
+ * numbers by value, then its texts: as texts, 5000 would come after 10000.
+ */
+export function sortKeys(kind: Kind, sort: Sort, customType?: CustomFieldType): SortKey[] {
+  const key = sortKey(kind, sort, customType)
+  const custom = customName(sort.field)
+  if (custom === undefined || customType !== undefined) return [key]
+  const { sql, type } = UNDEFINED_NUMBER(custom)
+  return [{ order: sort.order, sql, type, nullable: true, indexed: false, isValue: isNumeric }, key]
+}
+
+function sortKey(kind: Kind, { field, order }: Sort, customType?: CustomFieldType): SortKey {
   const { sql, type } = comparable(kind, field, customType)
   const custom = customType && customTypes[customType]
   if (custom && !custom.isText) {

@@ -11,7 +11,7 @@ import { searchPatterns } from '../model/records/search-text.ts'
 import { type Order, sortsOf } from '../model/records/sorts.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { readByType } from './custom-fields/query.ts'
-import { condition, type SortKey, sortKey } from './filter-sql.ts'
+import { condition, type SortKey, sortKeys } from './filter-sql.ts'
 import { withToday, zoneOfFilters } from './local-times.ts'
 import { type ListPosition, type Row, selectPage, sortValues } from './pages.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
@@ -53,7 +53,7 @@ export async function listRecords(
   const { limit, offset, cursor, sort, order } = query
   const { filters: typed, sortTypes } = await readByType(tx, kind, query)
   const filters = ofCaller(tx.actor, definition, typed)
-  const keys = sortsOf(query).map((one, place) => sortKey(definition, one, sortTypes[place]))
+  const keys = sortsOf(query).flatMap((one, place) => sortKeys(definition, one, sortTypes[place]))
   // Includes the types of custom fields: a changed definition invalidates its cursors.
   const sorted = sortTypes.some((type) => type) ? [sort, sortTypes] : sort
   const zone = await zoneOfFilters(tx, definition, filters, query.time_zone)

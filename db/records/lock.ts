@@ -9,8 +9,9 @@ import { recordNotFound } from './merged.ts'
 /**
  * Row locks of records. Every write takes its locks in this order, to avoid deadlocks:
  *
- * 0. The lives of records (`lockLives`): deletes and merges together, each restore alone. They change records that refer
- *    to theirs, and which these are changes while they wait: no order of rows would do.
+ * 0. The lives of records (`lockLives`): deletes and merges share this lock; a restore takes it alone. They change the
+ *    records that refer to theirs. That set can change while they wait, so no order of row locks would prevent a
+ *    deadlock.
  * 1. The lookup keys of upserts (`Finder.find`), all keys of one field at once.
  * 2. The rules of custom fields (`lockFieldRules`), if the write has custom fields. An upsert by a unique custom field
  *    takes them before 1.

@@ -5,9 +5,9 @@ import type { Purge } from '../retention/purge.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
 /**
- * Purges records that can no longer be restored, with their links, unique values, files and histories. The history of a merged
- * record and the pointer to its winner stay until the winner is purged. The history of a record stays as long as the
- * record.
+ * Purges records that can no longer be restored, with their links, unique values, files and histories. The history of a
+ * merged record and the pointer to its winner stay until the winner is purged. The history of a record stays as long as
+ * the record.
  */
 export const recordPurges: Purge[] = kindNames.map((kind) => ({
   name: `deleted ${kind}`,

@@ -20,8 +20,9 @@ export const RESTORABLE_DAYS = 30
 
 /**
  * Restores a deleted record and its links. References that deletes have cleared, to the record and from it, are filled
- * again if they are still null; a deal whose stage is gone goes to one with the same outcome. Throws `not_found` for a record that is not deleted or was deleted too long ago;
- * `conflict` if its external_id or the value of a unique custom field is taken.
+ * again if they are still null; a deal whose stage is gone goes to one with the same outcome. Throws `not_found` for a
+ * record that is not deleted or was deleted too long ago; `conflict` if its external_id or the value of a unique custom
+ * field is taken.
  */
 export async function restoreRecord(
   tx: Tenant,

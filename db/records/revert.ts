@@ -25,7 +25,8 @@ export interface Revert extends Pick<Update, 'id' | 'ifVersion'> {
 
 /**
  * Gives fields of records their former values, also fields that the service derives, such as `closed_at`. References and
- * unique values are checked as in any write, custom fields and stages by their current definitions. @returns an outcome for each.
+ * unique values are checked as in any write, custom fields and stages by their current definitions. @returns an outcome
+ * for each.
  */
 export async function revertSet(tx: Tenant, kind: KindName, reverts: Revert[]): Promise<Outcome[]> {
   const definition = kinds[kind]

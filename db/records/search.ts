@@ -27,8 +27,9 @@ export const wordConditions = (words: string[][]): Fragment[] =>
 
 /**
  * A page of a full-text search, or of filters by related records. The fastest plan depends on the selectivity of the
- * words, which the planner cannot estimate: an index-order scan soon finds common words, the text index returns few records for rare words. So it tries
- * a short scan, then the text index, then a longer scan; words of medium selectivity cost all three.
+ * words, which the planner cannot estimate: an index-order scan soon finds common words, the text index returns few
+ * records for rare words. So it tries a short scan, then the text index, then a longer scan; words of medium selectivity
+ * cost all three.
  */
 export async function searchPage(tx: Tenant, listing: Listing): Promise<Found> {
   const { limit, offset, keys } = listing

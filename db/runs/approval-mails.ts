@@ -15,7 +15,9 @@ export type ApprovalEventName =
 
 export type MailedEvent = Exclude<ApprovalEventName, 'approval.answered'>
 
-/** Queues the mails of an approval, one to each address, in the transaction that opens the approval or raises the events. */
+/**
+ * Queues the mails of an approval, one to each address, in the transaction that opens the approval or raises the events.
+ */
 export async function insertApprovalMails(
   tx: Tenant,
   approval: Pick<ApprovalRequest, 'assignees' | 'escalate_to'> & { id: string; run_id: string },

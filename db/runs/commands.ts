@@ -29,8 +29,8 @@ export const runCommands = defineQueue<RunCommand>({
 })
 
 /**
- * Signals the workflow of a run that no attempt is in progress any more: of one whose pause was requested, or that ends and
- * waits for its last calls.
+ * Signals the workflow of a run that no attempt is in progress any more: of one whose pause was requested, or that ends
+ * and waits for its last calls.
  */
 export async function refreshStopping(tx: Tenant, runId: string): Promise<void> {
   const count = await tx

@@ -31,11 +31,12 @@ export const isCancelEvent = (e: string): string => `exists (
 const IS_OPEN = 'r.cancel_on and r.ended_at is null'
 
 /**
- * SQL: whether the run `r` is about something before the event `e`. What an event triggered is as old as that event, whose
- * id tells its place in the outbox. Any other run is as old as its row; ids decide within a millisecond, as a segment may
- * start a run and raise an event.
+ * SQL: whether the run `r` is about something before the event `e`. What an event triggered is as old as that event, any
+ * other run as old as its row, by the database's clock: ids have the clocks of several hosts. Ids decide within a
+ * millisecond, as a segment may start a run and raise an event.
  */
-const IS_BEFORE = `coalesce(${TRIGGER_EVENT} < e.id, (r.created_at, r.id) < (e.created_at, e.id))`
+const IS_BEFORE = `case when ${TRIGGER_EVENT} is null then (r.created_at, r.id) < (e.created_at, e.id)
+  else (cast(r.trigger #>> '{event,created_at}' as timestamptz), ${TRIGGER_EVENT}) < (e.created_at, e.id) end`
 
 /** Queues the comparison of these events with open runs. @returns the number of rows. */
 export async function queueEventCancels(trx: Knex, events: EventKey[]): Promise<number> {

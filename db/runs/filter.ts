@@ -24,9 +24,9 @@ export interface RunFilter {
 const MAX_FOUND = 1_000
 
 /**
- * The runs of a filter. Each condition except `trigger` and `workflow_version` uses an index: times through the ids, which are UUIDv7, and `q`
- * through two look-ups of its own, because reading the names and errors of many runs is slow. The query is wrapped in
- * an object, because a promise of it would run it.
+ * The runs of a filter. Each condition except `trigger` and `workflow_version` uses an index: times through the ids,
+ * which are UUIDv7, and `q` through two look-ups of its own, because reading the names and errors of many runs is slow.
+ * The query is wrapped in an object, because a promise of it would run it.
  */
 export async function filteredRuns(tx: Tenant, filter: RunFilter): Promise<{ query: Knex.QueryBuilder }> {
   const { status, trigger, late, from, to, q, ...equal } = filter

@@ -9,8 +9,8 @@ import { createScheduledRuns } from './scheduled.ts'
 
 /**
  * What becomes of each time of a schedule: a row of `schedule_fires`. Temporal starts a workflow `fire` at each time,
- * which ends long before the run does. So the overlap policy is decided here, by the rows of the runs, under a lock on the
- * schedule: two times of a workflow are decided one after the other. A time that must wait is started by the relay.
+ * which ends long before the run does. So the overlap policy is decided here, by the rows of the runs, under a lock on
+ * the schedule: two times of a workflow are decided one after the other. A time that must wait is started by the relay.
  */
 
 export const FIRE_STATUSES = ['waiting', 'started', 'skipped'] as const
@@ -199,8 +199,8 @@ const CAN_START = `(r.organization_id, r.workflow_id) in (
 const UNLEASED = '(r.waiting_lease_until is null or r.waiting_lease_until < now())'
 
 /**
- * Schedules with times that wait. One of each organization is in work at a time: backfills of many workflows take as
- * much of the workers as that of one. After its turn it is the last of its organization.
+ * Schedules with times that wait. Each organization has one schedule in work at a time, so that backfills of many
+ * workflows load the workers no more than one. After its turn a schedule is the last of its organization.
  */
 export const waitingSchedules = defineQueue<ScheduleKey>({
   table: 'workflow_schedules',

@@ -6,8 +6,8 @@ import { listDueRows } from '../queue/due-rows.ts'
 
 /**
  * Late runs: those that are open after the `expected_within` of their version, counted from their creation. One query of
- * the relay finds them, so a run costs no timer, and one that became late while no worker lived is found after: also if it
- * has ended since.
+ * the relay finds them, so a run costs no timer, and one that became late while no worker lived is found after: also if
+ * it has ended since.
  */
 
 /** SQL: whether the run will be late, or is, and nobody was told. The condition of a partial index. */

@@ -100,7 +100,9 @@ export async function findTurn(
 /** The segment number of rows that a retry keeps from the original run: before the first segment. */
 export const KEPT = -1
 
-/** The loop of a retry with the results of the original run. `met`: the condition of a repeat held after its last turn. */
+/**
+ * The loop of a retry with the results of the original run. `met`: the condition of a repeat held after its last turn.
+ */
 export function findKeptLoop(tx: Tenant, runId: string, loop: string): Promise<KeptLoop | undefined> {
   return tx
     .trx('run_loops')

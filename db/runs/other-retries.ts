@@ -36,8 +36,9 @@ const UNDID = `array(
 
 /**
  * Throws `conflict` if the effects of a retry would come a second time: another retry of the same first run is open, has
- * completed, has done again what the run has undone, or has undone what the run has done. The runs that led to the retried one do not count once they have
- * ended: what they did is undone or kept in it. Serialises the retries of a first run until the transaction ends.
+ * completed, has done again what the run has undone, or has undone what the run has done. The runs that led to the
+ * retried one do not count once they have ended: what they did is undone or kept in it. Serialises the retries of a first
+ * run until the transaction ends.
  * @param undone the nodes that the retried run has undone. @param renewed those that get idempotency keys of their own.
  */
 export async function requireNoOtherRetry(

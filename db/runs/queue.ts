@@ -103,8 +103,8 @@ const FALLEN_ASLEEP = 3
 
 /**
  * Up to `limit` running runs without a write for `idle` (a PostgreSQL interval) nor since `before`, longest idle first.
- * Active ones also if they have none since the last loss of Temporal. Sleeping runs are included only if they are overdue,
- * once after each change, or without a write for 720 times as long.
+ * Active ones also if they have none since the last loss of Temporal. Sleeping runs are included only if they are
+ * overdue, once after each change, or without a write for 720 times as long.
  */
 export async function listIdleRuns(
   system: System,

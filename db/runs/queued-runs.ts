@@ -14,7 +14,7 @@ interface Known {
   at: number
   /** The limit of the organization, and its queued runs, counted up to it. */
   read: Promise<{ limit: number; count: number }>
-  /** Those that this process has queued since. */
+  /** The number of runs that this process has queued since. */
   added: number
 }
 

@@ -208,8 +208,8 @@ export async function createRetry(
 }
 
 /**
- * Copies the effects that stand of the runs with the same first run: of each node those of the newest run that has any, so
- * that a retry also finds what another retry of the same run has created. What was undone since does not stand.
+ * Copies the effects that stand of the runs with the same first run: of each node those of the newest run that has any,
+ * so that a retry also finds what another retry of the same run has created. What was undone since does not stand.
  */
 async function copyEffects(
   tx: Tenant,

@@ -94,8 +94,8 @@ const pathsTo = (path: string) => path.split('/').map((_, n, parts) => parts.sli
 const UNREPORTED = 'may_have_called or attempt_token is not null'
 
 /**
- * Makes an attempt, which begins, the owner of the row of an external node. An earlier attempt, whose worker died or lost its
- * connection to Temporal, can then no longer write to it.
+ * Makes an attempt, which begins, the owner of the row of an external node. An earlier attempt, whose worker died or lost
+ * its connection to Temporal, can then no longer write to it.
  * @returns what an earlier attempt has kept.
  */
 export async function beginAttempt(tx: Tenant, node: NodeOf, token: string): Promise<KeptProgress | null> {
@@ -177,7 +177,7 @@ export async function updateNode(
       attempt: next.attempt,
       next_attempt_at: next.at,
       attempt_token: null,
-      // An attempt that only waited says nothing of the one that was lost before it.
+      // An attempt that only waited does not tell whether the attempt lost before it had made its call.
       may_have_called: tx.trx.raw('may_have_called and attempt = ?', [next.attempt]),
     }),
     input: json(change.input),
@@ -193,8 +193,8 @@ export async function updateNode(
 }
 
 /**
- * The run sleeps if it only waits for times, among them turns: then it is not active. As its segments record
- * it, which do not see the failed attempts. Locks the run, which segments lock before the nodes.
+ * Marks the run as sleeping, so not active, if it waits only for times or turns. Segments mark it too, but do not see
+ * failed attempts. Locks the run before its nodes, as segments do.
  */
 export async function sleepForTurns(tx: Tenant, runId: string): Promise<void> {
   const run = { organizationId: tx.organizationId, runId }

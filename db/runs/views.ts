@@ -66,9 +66,9 @@ export interface RunDetails extends RunSummary {
 }
 
 /**
- * A queued run waits for the end of its `predecessor`, which is being cancelled; then for its `debounce`, its `rate` or a slot of its `key`; then for a free slot of its workflow, of its
- * organization, or of the workers; a running one for a `slot` for one of its calls (`activities/slots/`), or for the
- * turn of a mail (`db/mails/turns.ts`).
+ * A queued run waits for the end of its `predecessor`, which is being cancelled; then for its `debounce`, its `rate` or a
+ * slot of its `key`; then for a free slot of its workflow, of its organization, or of the workers; a running one for a
+ * `slot` for one of its calls (`activities/slots/`), or for the turn of a mail (`db/mails/turns.ts`).
  */
 export const WAITING_FOR = [
   'predecessor',
@@ -110,7 +110,9 @@ export interface RunNodeView {
   attempt: number
   /** The time of the next attempt, if one has failed. */
   next_attempt_at: Date | null
-  /** `slot`: its call waits for a free slot of a worker; `mail_turn`, `rate`: its mail, or its call, waits for its turn. */
+  /**
+   * `slot`: its call waits for a free slot of a worker; `mail_turn`, `rate`: its mail, or its call, waits for its turn.
+   */
   waiting_for: 'slot' | 'mail_turn' | 'rate' | null
   input: unknown
   output: unknown
@@ -234,7 +236,9 @@ const LOOP = `(select jsonb_build_object('loop', l.loop, 'count', l.count, 'star
   where l.organization_id = run_nodes.organization_id and l.run_id = run_nodes.run_id
     and l.loop = ltrim(run_nodes.path || '/' || run_nodes.node_id, '/')) as loop`
 
-/** SQL: the time of the next attempt. A node that was cancelled before keeps it, in case that a reset reopens the node. */
+/**
+ * SQL: the time of the next attempt. A node that was cancelled before keeps it, in case that a reset reopens the node.
+ */
 export const NEXT_ATTEMPT = `case when status = 'running' then next_attempt_at end as next_attempt_at`
 
 /** SQL: what the call of a node waits for. */

@@ -53,9 +53,9 @@ export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert
 }
 
 /**
- * SQL: the id of the event that triggered the run `r`; null for a run that something else started, and for a retry. Its
- * place in the outbox and its time are those of the start, for the author: the row of the run is only made when the event
- * is matched.
+ * SQL: the id of the event that triggered the run `r`; null for a run that something else started, and for a retry. The
+ * place of the event in the outbox and its time count as the start of the run: the row of the run is inserted only when
+ * the event is matched.
  */
 export const TRIGGER_EVENT = `case when r.trigger ->> 'type' = 'event' then cast(r.trigger_key as uuid) end`
 

@@ -9,7 +9,7 @@ import { readRecords } from '../records/read.ts'
 import { type RunSummary, runSummaries } from '../runs/views.ts'
 import type { TimelinePlace } from './list.ts'
 
-/** An entry with what it is about. */
+/** An entry with its object: the record, change, run or delivery. */
 export type TimelineEntry = { at: Date } & (
   | { type: 'record'; data: AgxRecord & { association: LinkContent } }
   | { type: 'change'; data: HistoryEntry }

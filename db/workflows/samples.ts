@@ -91,8 +91,8 @@ const MOST_CHARACTERS = 2_000_000
 const MOST_NODES = 500
 
 /**
- * The results of those of these nodes that have completed or failed in a run of the workflow, the first ones up to a limit.
- * Throws `not_found` for the run.
+ * The results of those of these nodes that have completed or failed in a run of the workflow, the first ones up to a
+ * limit. Throws `not_found` for the run.
  */
 export async function resultsInRun(
   tx: Tenant,

@@ -21,8 +21,8 @@ export interface DesiredSchedule extends ScheduleKey {
   revision: number
   workflow_name: string
   /**
-   * `active`: it fires. `paused`: through the API. `inactive`: as its workflow. `deleted`: the workflow is deleted, or its
-   * active version has no schedule.
+   * `active`: it fires. `paused`: through the API. `inactive`: as its workflow. `deleted`: the workflow is deleted, or
+   * its active version has no schedule.
    */
   state: 'active' | 'paused' | 'inactive' | 'deleted'
   /** Its times and policies; null if the workflow is not active. */

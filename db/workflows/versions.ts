@@ -26,7 +26,9 @@ export interface Version extends VersionSummary {
   definition: Definition
 }
 
-/** A page of the versions of a workflow, newest first. Throws `not_found`, `invalid_request` for a cursor of another list. */
+/**
+ * A page of the versions of a workflow, newest first. Throws `not_found`, `invalid_request` for a cursor of another list.
+ */
 export async function listVersions(
   tx: Tenant,
   workflowId: string,

@@ -34,7 +34,10 @@ export interface WorkflowProblem extends TriggerProblem {
   count: number
 }
 
-/** A workflow with the source text (null for a raw definition that is too large for a spec) and definition of its newest version. */
+/**
+ * A workflow with the source text (null for a raw definition that is too large for a spec) and definition of its newest
+ * version.
+ */
 export interface Workflow extends WorkflowSummary {
   spec: string | null
   definition: Definition
@@ -225,8 +228,8 @@ export async function findById(tx: Tenant, id: string, version?: number): Promis
 }
 
 /**
- * The workflow with `reference` as its id or exact name; of several, the only active one: a draft that somebody begins does
- * not stop the workflows that start the one in use. Throws the errors of `findById` and `findByName`.
+ * The workflow with `reference` as its id or exact name; of several, the only active one: a draft that somebody begins
+ * does not stop the workflows that start the one in use. Throws the errors of `findById` and `findByName`.
  */
 export async function findByReference(tx: Tenant, reference: string): Promise<Runnable> {
   if (isUuid(reference)) return findById(tx, reference)

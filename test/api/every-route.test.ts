@@ -172,8 +172,8 @@ describe('every route', () => {
     assert.ok(walked > 300 && refused >= 40, `${walked} ${refused}`)
   })
 
-  it('of /v1 shows its scopes in OpenAPI', () => {
-    const document = openApi(routes, appRoutes, '/')
+  it('of /v1 shows its scopes in OpenAPI', async () => {
+    const document = await openApi(routes, appRoutes, '/')
     for (const { method, path, scope } of routes) {
       const shown = document.paths[`/v1${path}`]![method.toLowerCase()]!['x-scopes']
       if (typeof scope === 'string') {

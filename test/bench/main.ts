@@ -8,6 +8,7 @@ import { benchKnowledge } from './knowledge.ts'
 import { benchLoops } from './loops.ts'
 import { benchMcp } from './mcp.ts'
 import { benchMemory } from './memory.ts'
+import { benchNeighbours } from './neighbours.ts'
 import { benchRecords } from './records.ts'
 import { benchRuns } from './runs.ts'
 import { benchShares } from './shares.ts'
@@ -17,13 +18,15 @@ import { benchValidate } from './validate.ts'
 import { benchVolume } from './volume.ts'
 
 /**
- * `npm run bench [-- validate shares records volume analytics knowledge runs loops triggers outgoing imports incoming mcp memory start]`:
+ * `npm run bench [-- validate shares records volume analytics knowledge runs loops triggers outgoing imports incoming mcp neighbours memory start]`:
  * each figure as a ratio to a floor measured in the same run, in turns, because machines are noisy. Asserts nothing.
  * `volume` prints plans and times of background work instead, `triggers` delays, `memory` the worker's memory
  * (`--runs=` for fewer than 20,000). Options of records and analytics: `--rows=` for fewer than a million,
  * `--database=` for a server that keeps them, `--only=` for the figures whose name contains it. `validate` prints the
  * CPU time of validating 50, 500 and 2,000 nodes, as YAML and raw; its floor is `yaml.parse` and one parse by the
- * schema of the same text. `shares` prints what shares and quotas cost. Options of outgoing: `--deliveries=` and `--waiting=` for fewer than 10,000 and 100,000.
+ * schema of the same text. `shares` prints what shares and quotas cost, `neighbours` the latency beside a flood of
+ * another organization (`--rounds=` for fewer than 8 of each, `--only=` as above). Options of outgoing: `--deliveries=`
+ * and `--waiting=` for fewer than 10,000 and 100,000.
  * Option of knowledge: `--passages=` for fewer than 100,000. It prints the quality of each ranking, and its times.
  * Option of incoming: `--seconds=` for each of its three rounds, `--clients=` for others than 32.
  */
@@ -36,6 +39,7 @@ const ON_A_STACK: Record<string, (stack: TestStack) => Promise<void>> = {
   imports: benchImports,
   incoming: (stack) => benchIncoming(stack, Number(options.seconds), Number(options.clients)),
   mcp: benchMcp,
+  neighbours: (stack) => benchNeighbours(stack, Number(options.rounds), options.only),
   memory: (stack) => benchMemory(stack, Number(options.runs)),
   start: async (stack) => {
     await stack.stop()
@@ -50,7 +54,8 @@ const USAGE = `npm run bench [-- NAME …] [options]
 
   --rows=N         records, volume and analytics: rows instead of 1,000,000
   --database=URL   records: a server that keeps them
-  --only=TEXT      records and analytics: the figures whose name contains it
+  --only=TEXT      records, analytics and neighbours: the figures whose name contains it
+  --rounds=N       neighbours: rounds of each flood instead of 8
   --passages=N     knowledge: passages instead of 100,000
   --deliveries=N   outgoing: deliveries instead of 10,000
   --waiting=N      outgoing: waiting deliveries instead of 100,000
@@ -63,6 +68,7 @@ const { positionals: wanted, values: options } = optionsOf(USAGE, {
     rows: { type: 'string', default: '1000000' },
     database: { type: 'string' },
     only: { type: 'string' },
+    rounds: { type: 'string', default: '8' },
     runs: { type: 'string', default: '20000' },
     passages: { type: 'string', default: '100000' },
     seconds: { type: 'string', default: '5' },

@@ -40,6 +40,7 @@ export async function benchShares(): Promise<void> {
   }
   await benchSlots()
   await benchTransactions()
+  await benchTurns()
 }
 
 interface Case {
@@ -189,10 +190,19 @@ async function benchTransactions(): Promise<void> {
   await sent.flush()
 }
 
+/** What a transaction takes for its turn if it has to wait for one, as 32 of one organization do. */
+async function benchTurns(): Promise<void> {
+  const shares = new Shares(10, 1_000)
+  const burst = () => Promise.all(Array.from({ length: 32 }, () => shares.run('one', async () => {})))
+  print(
+    `turn of a transaction, of 32 at once: ${((await microseconds(burst, CALLS / 32)) / 32).toFixed(2)} µs`,
+  )
+}
+
 /** The CPU time of `work`, in microseconds. */
-async function microseconds(work: (n: number) => Promise<unknown>): Promise<number> {
-  for (let n = 0; n < CALLS / 10; n++) await work(n)
+async function microseconds(work: (n: number) => Promise<unknown>, calls = CALLS): Promise<number> {
+  for (let n = 0; n < calls / 10; n++) await work(n)
   const before = cpuTime()
-  for (let n = 0; n < CALLS; n++) await work(n)
-  return ((cpuTime() - before) * 1_000) / CALLS
+  for (let n = 0; n < calls; n++) await work(n)
+  return ((cpuTime() - before) * 1_000) / calls
 }

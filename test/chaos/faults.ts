@@ -13,6 +13,7 @@ import {
   startWaitingRun,
 } from '../load/operations.ts'
 import { until } from '../support/until.ts'
+import { backlogStarted } from './backlog.ts'
 import { manyCallsResumed } from './many-calls.ts'
 import { postgresAwayForDays } from './outage-of-days.ts'
 import type { Fault, Situation } from './situation.ts'
@@ -96,6 +97,7 @@ export const FAULTS: Fault[] = [
       ({ system }) => system.frozen(victim, () => pause(OUTAGE_MS)),
     ),
   ),
+  backlogStarted,
   outage('logs-full', 'the disk of the logs is full; api and worker are restarted', async ({ system }) => {
     for (const name of ['api', 'worker'] as const) {
       const file = join(system.stack.dataDir, 'logs', `${name}.log`)

@@ -12,8 +12,9 @@ const REVISIONS = ['2026-07-28', '2025-11-25']
 const NODE = 22
 
 /**
- * `npm run conformance`: the protocol's own suite against /mcp of a started stack, once for each revision. Exits with 1 if
- * a check fails that the revision's baseline does not name, or one that it names passes; with 2 if the suite cannot run.
+ * `npm run conformance`: the protocol's own suite against /mcp of a started stack, once for each revision. Exits with 1
+ * if a check fails that the revision's baseline does not name, or one that it names passes; with 2 if the suite cannot
+ * run.
  */
 const say = (line: string) => void process.stdout.write(`${line}\n`)
 optionsOf('npm run conformance\n\nIt has no options.', {})

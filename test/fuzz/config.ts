@@ -64,8 +64,8 @@ interface Document {
 }
 
 /**
- * Writes the document of the api. Only one operation keeps its Idempotency-Key: schemathesis sends few different keys, and
- * all but the first request with one would be conflicts.
+ * Writes the document of the api. Only one operation keeps its Idempotency-Key: schemathesis sends few different keys,
+ * and all but the first request with one would be conflicts.
  */
 export async function writeDocument(folder: string, apiUrl: string): Promise<string> {
   const document = (await (await fetch(`${apiUrl}/openapi.json`)).json()) as Document

@@ -200,6 +200,28 @@ const CASES: [title: string, damage: (world: World) => unknown, ...checks: strin
     'acknowledged runs of many calls completed',
     'each of many calls was made with one idempotency key',
   ],
+  [
+    'a run of a backlog that was lost',
+    ({ ledger }) => ledger.backlog.push({ id: uuidv7(), at: Date.now() }),
+    'runs of a backlog were started once',
+  ],
+  [
+    'a run of a backlog that two workflows executed',
+    async ({ db, ledger, run }) => {
+      ledger.backlog.push({ id: run, at: Date.now() })
+      const { organization_id } = await db.system('runs').where({ id: run }).first()
+      await db.system('run_segments').insert(
+        ['one', 'other'].map((temporal_run_id) => ({
+          organization_id,
+          run_id: run,
+          temporal_run_id,
+          segment: 1,
+          answer: '{}',
+        })),
+      )
+    },
+    'runs of a backlog were started once',
+  ],
   ['a request that was given up', ({ ledger }) => ledger.abandoned.push('503'), 'requests were acknowledged'],
 ]
 

@@ -105,6 +105,12 @@ export async function account({ db, ledger, outside }: AccountOptions): Promise<
       idsOf(ledger.manyCalls),
     ),
     manyCallsOf(ledger, outside),
+    await check(
+      'runs of a backlog were started once',
+      ledger.backlog.length,
+      NOT_ONCE,
+      idsOf(ledger.backlog),
+    ),
     await arrivalsOf(db, outside),
   ]
   if (ledger.abandoned.length === 0 && !ledger.forgetful) {
@@ -144,6 +150,12 @@ const notEndedAs = (status: string) => `
   select s.id || ' ' || coalesce(r.status || ' ' || coalesce(r.error ->> 'code', ''), 'does not exist') as wrong
   from unnest(cast(? as uuid[])) as s(id) left join runs r on r.id = s.id
   where r.status is distinct from '${status}'`
+
+const NOT_ONCE = `
+  select s.id || ' ' || coalesce(r.status, 'does not exist') || ' by ' || w.count || ' workflows' as wrong
+  from unnest(cast(? as uuid[])) as s(id) left join runs r on r.id = s.id cross join lateral (
+    select count(distinct temporal_run_id) from run_segments g where g.run_id = s.id) w
+  where r.status is distinct from 'completed' or w.count <> 1`
 
 const unanswered = `
   select s.id || ' ' || coalesce(r.status || ' ' || coalesce(r.outputs ->> 'decision', ''), 'does not exist') as wrong

@@ -20,6 +20,8 @@ export interface Ledger {
   answered: Acknowledged[]
   /** Runs of the workflow `Many calls`. */
   manyCalls: Acknowledged[]
+  /** Runs of the workflow `Quick` that were queued while no worker lived. */
+  backlog: Acknowledged[]
   /** Attempts of requests that failed. */
   failures: number
   /** The errors of refused and abandoned requests. */
@@ -36,6 +38,7 @@ export const emptyLedger = (): Ledger => ({
   signalled: [],
   answered: [],
   manyCalls: [],
+  backlog: [],
   failures: 0,
   abandoned: [],
   forgetful: false,
@@ -51,8 +54,9 @@ export function forget(ledger: Ledger, from: number, to: number): void {
   ledger.signalled = kept(ledger.signalled)
   ledger.answered = kept(ledger.answered)
   ledger.manyCalls = kept(ledger.manyCalls)
+  ledger.backlog = kept(ledger.backlog)
   ledger.forgetful = true
 }
 
-export const acknowledgedIn = ({ contacts, received, runs, cancelled, answered }: Ledger): number =>
-  contacts.length + received.length + runs.length + cancelled.length + answered.length
+export const acknowledgedIn = ({ contacts, received, runs, cancelled, answered, backlog }: Ledger): number =>
+  contacts.length + received.length + runs.length + cancelled.length + answered.length + backlog.length

@@ -118,6 +118,15 @@ export async function startLoadRun(load: Load): Promise<string> {
 /** @returns the id of a run that ends in its first segment. */
 export const startQuickRun = (load: Load): Promise<string> => startByName(load, 'Quick')
 
+/** Queues runs that end in their first segment, `atOnce` at a time. */
+export async function startBacklog(load: Load, count: number, atOnce: number): Promise<void> {
+  let left = count
+  const start = async () => {
+    while (left-- > 0) load.ledger.backlog.push(acknowledged(await startQuickRun(load)))
+  }
+  await Promise.all(Array.from({ length: atOnce }, start))
+}
+
 /** @returns the id of a run of `Many calls`. */
 export async function startManyCalls(load: Load): Promise<string> {
   const id = await startByName(load, 'Many calls')

@@ -8,7 +8,7 @@ import type { Answer } from './answer.ts'
 
 type Json = Record<string, unknown>
 
-const document = openApi(routes, appRoutes, '/')
+const document = await openApi(routes, appRoutes, '/')
 const router = new Router<Operation>()
 for (const [path, methods] of Object.entries(document.paths))
   for (const [method, operation] of Object.entries(methods)) router.add(method.toUpperCase(), path, operation)
@@ -95,8 +95,8 @@ function definitionsOf(schema: unknown, found: Record<string, unknown> = {}): Re
 }
 
 /**
- * Clients must ignore unknown members, but the API itself must declare all of its own. Descriptions are left out: Zod would
- * copy a schema for each.
+ * Clients must ignore unknown members, but the API itself must declare all of its own. Descriptions are left out: Zod
+ * would copy a schema for each.
  */
 function closed(part: unknown): unknown {
   if (Array.isArray(part)) return part.map(closed)

@@ -21,7 +21,9 @@ export const readDoc = (page: string): string => readFileSync(ROOT + page, 'utf8
 /** A block of commands, and what the page says that it prints. */
 export interface Example {
   commands: string
-  /** The `text` block between these commands and the next ones; `…` stands for anything, in a line by itself for lines. */
+  /**
+   * The `text` block between these commands and the next ones; `…` stands for anything, in a line by itself for lines.
+   */
   promised: string | undefined
 }
 

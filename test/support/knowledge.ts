@@ -1,8 +1,8 @@
 import type pg from 'pg'
 
 /**
- * Fills the knowledge base of an organization with `passages` passages of 20 to a document, of 150 words each: `common` is
- * in all of them, `half` in every second, `rare` in one of a thousand. @returns the collection's id.
+ * Fills the knowledge base of an organization with `passages` passages of 20 to a document, of 150 words each: `common`
+ * is in all of them, `half` in every second, `rare` in one of a thousand. @returns the collection's id.
  */
 export async function fillKnowledge(
   client: pg.Client,

@@ -12,7 +12,7 @@ import { routes } from '../../api/v1/route-table.ts'
 const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 const folder = mkdtempSync(join(tmpdir(), 'agx-openapi-'))
 const file = join(folder, 'openapi.json')
-writeFileSync(file, JSON.stringify(openApi(routes, appRoutes, 'https://agx.test'), null, 2))
+writeFileSync(file, JSON.stringify(await openApi(routes, appRoutes, 'https://agx.test'), null, 2))
 
 const { status, stdout, stderr } = spawnSync(
   join(ROOT, 'node_modules/.bin/redocly'),

@@ -29,8 +29,8 @@ export interface Servers {
 }
 
 /**
- * An organization whose mails go to `<id>.example.com`, and whose calls have paths below `/<id>/`: tests of workflows as in
- * use, several beside each other on the same servers.
+ * An organization whose mails go to `<id>.example.com`, and whose calls have paths below `/<id>/`: tests of workflows as
+ * in use, several beside each other on the same servers.
  */
 export async function openOffice({ db, api, calls, mails }: Servers, id: string) {
   const organizationId = await createOrganization(db)

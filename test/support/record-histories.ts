@@ -1,8 +1,9 @@
 /**
- * Records the histories that `test/workflows/replay.test.ts` replays: `node --import tsx test/support/record-histories.ts`
- * with TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. Stored histories are never overwritten: every later
- * version of the workflows must be able to replay them. A new case gets a new name. Those in an outage, and beside a call that
- * comes later, are of `test/worker/long-histories.test.ts`, with limit.historyCount.suggestContinueAsNew=60.
+ * Records the histories that `test/workflows/replay.test.ts` replays:
+ * `node --import tsx test/support/record-histories.ts` with TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. Stored histories
+ * are never overwritten: every later version of the workflows must be able to replay them. A new case gets a new name.
+ * Those in an outage, and beside a call that comes later, are of `test/worker/long-histories.test.ts`, with
+ * limit.historyCount.suggestContinueAsNew=60.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'

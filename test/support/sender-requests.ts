@@ -142,6 +142,7 @@ export const SENDER_REQUESTS: SenderRequest[] = [
         id: '5f2c6b1e',
         entity_id: '1',
         attempt: 1,
+        permitted_user_ids: ['1'],
         timestamp: '2026-09-27T14:25:28.000Z',
       },
       data: {
@@ -533,16 +534,14 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     }),
   },
   {
-    sender: 'Salesforce',
+    sender: 'salesforce',
     what: 'outbound message of a lead',
     type: 'text/xml',
-    verification: { type: 'token' },
     body: '<?xml version="1.0"?><soapenv:Envelope xmlns:soapenv="http://schemas.xmlsoap.org/soap/envelope/" xmlns:xsi="http://www.w3.org/2001/XMLSchema-instance"><soapenv:Body><notifications xmlns="http://soap.sforce.com/2005/09/outbound"><OrganizationId>00D</OrganizationId><Notification><Id>04l</Id><sObject xsi:type="sf:Lead" xmlns:sf="urn:sobject.enterprise.soap.sforce.com"><sf:Id>00Q</sf:Id><sf:Company>Analytical Engines</sf:Company><sf:Email>ada@example.com</sf:Email><sf:FirstName>Ada</sf:FirstName><sf:LastName>Lovelace</sf:LastName></sObject></Notification></notifications></soapenv:Body></soapenv:Envelope>',
   },
   {
-    sender: 'Square',
+    sender: 'square',
     what: 'customer',
-    verification: { type: 'token' },
     body: json({
       merchant_id: 'M',
       type: 'customer.created',
@@ -567,6 +566,177 @@ export const SENDER_REQUESTS: SenderRequest[] = [
           },
         },
       },
+    }),
+  },
+  {
+    sender: 'zoom',
+    what: 'registrant of a meeting',
+    body: json({
+      event: 'meeting.registration_created',
+      event_ts: 1_626_230_691_572,
+      payload: {
+        account_id: 'A',
+        object: {
+          id: 1,
+          host_id: 'H',
+          topic: 'The mill',
+          timezone: 'America/Los_Angeles',
+          registrant: {
+            id: 'r',
+            ...person,
+            org: 'Analytical Engines',
+            job_title: 'Countess',
+            city: 'London',
+          },
+        },
+      },
+    }),
+  },
+  {
+    sender: 'aircall',
+    what: 'call with a contact',
+    body: json({
+      resource: 'call',
+      event: 'call.ended',
+      timestamp: 1_537_525_832,
+      token: 'baedb5a81c7f97089ded54e5ad4a2218',
+      data: {
+        id: 7,
+        user: { id: 9, name: 'Grace Hopper', email: 'grace@host.example' },
+        contact: {
+          id: 1,
+          first_name: 'Ada',
+          last_name: 'Lovelace',
+          emails: [],
+          phone_numbers: [{ id: 2, label: 'Work', value: '+442079460000' }],
+        },
+        number: { id: 5, name: 'Sales', digits: '+44 20 7946 9999', time_zone: 'Europe/London' },
+      },
+    }),
+  },
+  {
+    sender: 'kit',
+    what: 'cancellation of a subscriber',
+    body: json({
+      subscriber: {
+        id: 1,
+        first_name: 'Ada',
+        email_address: 'ada@example.com',
+        state: 'cancelled',
+        fields: { 'Last Name': 'Lovelace' },
+      },
+    }),
+  },
+  {
+    sender: 'acuity',
+    what: 'id of an appointment',
+    type: FORM,
+    body: 'action=scheduled&id=7&calendarID=2&appointmentTypeID=3',
+  },
+  {
+    sender: 'eventbrite',
+    what: 'address of an order',
+    body: json({
+      config: { action: 'order.placed', user_id: '1', endpoint_url: 'https://agx.example', webhook_id: '2' },
+      api_url: 'https://www.eventbriteapi.com/v3/orders/1/',
+    }),
+  },
+  {
+    sender: 'jira',
+    what: 'issue',
+    target: 'Task',
+    headers: { 'X-Atlassian-Webhook-Identifier': 'f1a5d2b4-0000-4000-8000-000000000001' },
+    body: json({
+      timestamp: 1_764_200_000_000,
+      webhookEvent: 'jira:issue_created',
+      user: { displayName: 'Grace Hopper', emailAddress: 'grace@host.example', timeZone: 'Europe/London' },
+      issue: {
+        id: '99291',
+        key: 'MILL-1',
+        fields: { summary: 'The mill jams', description: 'On carry.', duedate: '2026-12-01' },
+      },
+    }),
+  },
+  {
+    sender: 'PandaDoc',
+    what: 'completed document',
+    verification: { type: 'token' },
+    body: json([
+      {
+        event: 'document_state_changed',
+        data: {
+          id: 'a',
+          name: 'Contract',
+          created_by: { email: 'grace@host.example', first_name: 'Grace', last_name: 'Hopper' },
+          status: 'document.completed',
+          recipients: [{ ...person, recipient_type: 'SIGNER', has_completed: true }],
+          sent_by: { email: 'grace@host.example', first_name: 'Grace', last_name: 'Hopper' },
+        },
+      },
+    ]),
+  },
+  {
+    sender: 'Dialpad',
+    what: 'call of a contact',
+    verification: { type: 'token' },
+    body: json({
+      call_id: 1,
+      state: 'hangup',
+      direction: 'inbound',
+      contact: { id: 'c', name: 'Ada Lovelace', email: '', phone: '+442079460000', type: 'local' },
+      target: { id: 5, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' },
+    }),
+  },
+  {
+    sender: 'Klaviyo',
+    what: 'unsubscription',
+    verification: { type: 'token' },
+    body: json({
+      data: [
+        {
+          topic: 'event:klaviyo.unsubscribed_from_email_marketing',
+          payload: {
+            data: { type: 'event', id: '4', attributes: { event_properties: {} } },
+            included: [{ type: 'profile', id: '01', attributes: { ...person, title: 'Countess' } }],
+          },
+        },
+      ],
+      meta: { klaviyo_webhook_id: 'w', version: '1' },
+    }),
+  },
+  {
+    sender: 'Webex',
+    what: 'message',
+    verification: { type: 'token' },
+    body: json({
+      id: 'w',
+      name: 'New message',
+      resource: 'messages',
+      event: 'created',
+      data: { id: 'm', roomId: 'r', personEmail: 'ada@example.com' },
+    }),
+  },
+  {
+    sender: 'FastSpring',
+    what: 'order',
+    verification: { type: 'token' },
+    body: json({
+      events: [
+        {
+          id: 'e1',
+          type: 'order.completed',
+          data: {
+            order: 'O',
+            customer: {
+              first: 'Ada',
+              last: 'Lovelace',
+              email: 'ada@example.com',
+              company: 'Analytical Engines',
+            },
+            items: [{ product: 'p', display: 'Notes' }],
+          },
+        },
+      ],
     }),
   },
   {

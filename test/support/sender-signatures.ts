@@ -41,6 +41,12 @@ export const SIGNING: Record<Exclude<SenderVerification, NotInHeaders>, Sign> = 
   typeform: (body) => ({ 'Typeform-Signature': `sha256=${mac(body, 'base64')}` }),
   linear: (body) => ({ 'Linear-Signature': mac(body) }),
   intercom: (body) => ({ 'X-Hub-Signature': `sha1=${mac(body, 'hex', secret, 'sha1')}` }),
+  customerio: (body, time) => ({
+    'X-CIO-Timestamp': String(time),
+    'X-CIO-Signature': mac(`v0:${time}:${body}`),
+  }),
+  linkedin: (body) => ({ 'X-LI-Signature': mac(`hmacsha256=${body}`) }),
+  square: (body, _time, url) => ({ 'X-Square-HmacSha256-Signature': mac(url + body, 'base64') }),
   twilio: (body, _time, url) => {
     const form = new URLSearchParams(body)
     form.sort()
@@ -55,6 +61,10 @@ export const SIGNING: Record<Exclude<SenderVerification, NotInHeaders>, Sign> = 
   slack: (body, time) => ({
     'X-Slack-Request-Timestamp': String(time),
     'X-Slack-Signature': `v0=${mac(`v0:${time}:${body}`)}`,
+  }),
+  zoom: (body, time) => ({
+    'X-Zm-Request-Timestamp': String(time),
+    'X-Zm-Signature': `v0=${mac(`v0:${time}:${body}`)}`,
   }),
   hubspot: (body, time, url) => ({
     'X-HubSpot-Request-Timestamp': String(time * 1000),

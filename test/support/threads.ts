@@ -3,8 +3,8 @@ import type { tasks as apiTasks } from '../../api/compute/tasks.ts'
 import { Pool, type Tasks } from '../../db/process/compute/pool.ts'
 
 /**
- * The threads of the APIs and workers that run in a test process, which serve all of its files: a thread loads the sources
- * through tsx, which takes an API's 1.7 s of CPU time and a worker's 0.4 s.
+ * The threads of the APIs and workers that run in a test process, which serve all of its files: a thread loads the
+ * sources through tsx, which takes an API's 1.7 s of CPU time and a worker's 0.4 s.
  */
 export const apiThreads = shared<typeof apiTasks>('api/compute/tasks.ts')
 export const workerThreads = shared<typeof workerTasks>('activities/compute/tasks.ts', {

@@ -3,8 +3,8 @@ import { setTimeout as sleep } from 'node:timers/promises'
 type Found<T> = NonNullable<Exclude<T, false | '' | 0>>
 
 /**
- * Polls until `look` returns something that is not empty, and returns it; an error counts as not yet. The bound only finds
- * a hang, since what takes a second takes many on a busy machine.
+ * Polls until `look` returns something that is not empty, and returns it; an error counts as not yet. The bound only
+ * finds a hang, since what takes a second takes many on a busy machine.
  *
  * @param what is awaited, for the error; as a function, what is there instead. Without it, the source of `look` is shown.
  */

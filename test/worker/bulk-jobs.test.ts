@@ -165,6 +165,23 @@ describe('bulk jobs', () => {
     assert.deepEqual(linking.error.type, 'insufficient_scope')
   })
 
+  it('are undone only by keys that may change the references that they changed', async () => {
+    const company = await create('companies', { name: 'Referred' })
+    const contact = await create('contacts', { last_name: 'Linked', company_id: company.id })
+    const query = { last_name: 'Linked' }
+    const job = await bulk('contacts', { action: 'update', query, data: { company_id: null } })
+    const path = `/v1/bulk-jobs/${job.id}/undo`
+    const { key } = await createKey(on.db, on.api.organizationId, { scopes: ['contacts:write'] })
+    const refused = await send('POST', path, { confirm: true }, key)
+    assert.deepEqual([refused.error?.type, refused.status], ['insufficient_scope', 403])
+    assert.match(refused.error.message, /companies:write/)
+    const { key: both } = await createKey(on.db, on.api.organizationId, {
+      scopes: ['contacts:write', 'companies:write'],
+    })
+    await ended(await send('POST', path, { confirm: true }, both))
+    assert.equal((await get('contacts', contact.id)).company_id, company.id)
+  })
+
   it('undo an import: what it created and changed, with its companies, unless they were changed since', async () => {
     const imports = importsOf(on.api)
     await create('contacts', { email: 'known@undo.example', first_name: 'Known', job_title: 'Baker' })

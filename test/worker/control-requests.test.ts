@@ -12,7 +12,9 @@ import { call, delay, edge, set } from '../support/nodes.ts'
 import { until } from '../support/until.ts'
 import { nodeStatuses, queueRun, startWorker, type TestWorker, testLog, untilRun } from '../support/worker.ts'
 
-/** Requests to pause, resume, cancel and terminate that meet at the worst moment: the last one that was accepted holds. */
+/**
+ * Requests to pause, resume, cancel and terminate that meet at the worst moment: the last one that was accepted holds.
+ */
 describe('control requests that meet', () => {
   let db: TestDatabase
   let worker: TestWorker

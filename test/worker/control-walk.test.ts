@@ -35,8 +35,8 @@ interface Made {
 }
 
 /**
- * Requests on runs in an order that nobody has thought of, by several clients at once. What was accepted holds in the end.
- * Repeat a failure by its seed: `CONTROL_SEED=7`.
+ * Requests on runs in an order that nobody has thought of, by several clients at once. What was accepted holds in the
+ * end. Repeat a failure by its seed: `CONTROL_SEED=7`.
  */
 describe('runs that are paused, resumed, signalled, migrated, cancelled and terminated in any order', () => {
   const seed = Number(process.env.CONTROL_SEED ?? Math.floor(Math.random() * 1_000_000))

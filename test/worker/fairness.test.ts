@@ -8,7 +8,7 @@ import { httpResponse } from '../support/http-response.ts'
 import { withWorker } from '../support/with-worker.ts'
 import { queueRun, untilRun } from '../support/worker.ts'
 
-/** Set `BACKLOG=10000 npx mocha …` for a longer test. */
+/** `npm run chaos -- --only=backlog` drains 2,000 of a whole stack; `BACKLOG=10000 npx mocha …` for a longer test. */
 const BACKLOG = Number(process.env.BACKLOG ?? 400)
 /** The connections that `startWorker` tells the worker of. */
 const POOL = 10

@@ -143,7 +143,7 @@ describe('a workflow whose worker and api are killed in the middle', () => {
       'pause/call',
       'stop/gate',
     ].sort()
-    await until(() => `${service.held()}` === `${open}`, 'the middle', 30).catch(() =>
+    await until(() => `${service.held()}` === `${open}`, 'the middle').catch(() =>
       assert.deepEqual(service.held(), open),
     )
     const first = await asked(runs.approval!, 'first')

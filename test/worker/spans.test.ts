@@ -39,7 +39,8 @@ describe('the spans of a request', () => {
         OTEL_EXPORTER_OTLP_ENDPOINT: collector.url,
         OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
         OTEL_BSP_SCHEDULE_DELAY: '100',
-        // Spans whose export takes longer are dropped, and not exported again: by default 10 s, which a busy machine may need.
+        // Spans whose export takes longer are dropped, and not exported again: by default 10 s, which a busy machine may
+        // need.
         OTEL_EXPORTER_OTLP_TIMEOUT: '100000',
         OTEL_BSP_EXPORT_TIMEOUT: '110000',
         EGRESS_ALLOW: '127.0.0.0/8',

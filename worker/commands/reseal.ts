@@ -12,8 +12,8 @@ const MAX_PASSES = 5
 
 /**
  * `npm run reseal`, with the environment of api and worker: seals with SECRETS_KEY the values that a key of
- * SECRETS_KEYS_TO_OPEN sealed, and those that a version before has not sealed. The service may run meanwhile. The command can be interrupted and repeated. Exits with 1
- * if values remain.
+ * SECRETS_KEYS_TO_OPEN sealed, and those that a version before has not sealed. The service may run meanwhile. The command
+ * can be interrupted and repeated. Exits with 1 if values remain.
  */
 try {
   const config = readVariables(sharedVariables, process.env)

@@ -24,7 +24,8 @@ export const DYNAMIC_CONFIG = {
   // More events than the default of 100 during a workflow task make the server fail the task, which the SDK does not
   // always survive: 200 timers of loops that fire together are enough.
   'history.maximumBufferedEventsBatch': 1_000,
-  // The CLI's default, true, reads the namespace and the cluster's metadata from SQLite in each request: half of all reads.
+  // The CLI's default, true, reads the namespace and the cluster's metadata from SQLite in each request: half of all
+  // reads.
   'system.forceSearchAttributesCacheRefreshOnRead': false,
 }
 

@@ -65,7 +65,7 @@ export async function acceptAll(
 
 const fingerprintOf = ({ log }: IncomingRequest): Buffer => log.fingerprint
 
-/** An item as a request to its webhook, or the log row of one that writes nothing. */
+/** Turns an item into a request to its webhook, or into a log row if the item writes nothing. */
 async function readItem(
   { threads, secretsKey }: AcceptDeps,
   webhook: PolledReceiver,
@@ -113,7 +113,7 @@ async function readItem(
 
 type ReadItem = Pick<IncomingRequest, 'log' | 'started'> & Partial<Pick<IncomingRequest, 'mapped' | 'hidden'>>
 
-/** The log row of an item that cannot be written, which can be replayed. Throws what is no fault of the item. */
+/** The log row of an item that cannot be written, which can be replayed. Rethrows errors that the item did not cause. */
 function failedRow(webhook: PolledReceiver, item: ReadItem, error: unknown): NewLog {
   const failure = error instanceof AppError ? failureOf(error) : undefined
   if (!failure) throw error

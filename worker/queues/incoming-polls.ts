@@ -40,8 +40,8 @@ export interface PollDeps extends PageDeps {
 /** After it, a poll asks for no further page. */
 const TURN_MS = 45_000
 /**
- * The time limit of a poll, whose last page may take long. Without it, the lease of one that hangs is renewed for ever.
- * Shorter than that of the relay, which would not end the lease.
+ * The time limit of a poll, whose last page may take long. Without it, the lease of a poll that hangs would be renewed
+ * for ever. It is shorter than the time limit of the relay, which would not end the lease.
  */
 const MOST_MS = 100_000
 

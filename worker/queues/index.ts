@@ -21,7 +21,6 @@ import { FILE_SORTS, filesQueue } from './files.ts'
 import { heldRunsQueue } from './held-runs.ts'
 import { incomingPollsQueue } from './incoming-polls.ts'
 import { incomingReplaysQueue } from './incoming-replays.ts'
-
 import { lateRunsQueue } from './late-runs.ts'
 import type { MailDeps } from './mails.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'

@@ -40,7 +40,7 @@ export function mailsQueue<Mail extends { organization_id: string; id: string; a
     name: string
     table: MailTable
     queue: LeasedQueue<Mail>
-    /** @returns how to send the mail, or the outcome of one that need not or cannot be sent. */
+    /** @returns how to send the mail, or its outcome if it need not or cannot be sent. */
     prepare(mail: Mail): Promise<Send | MailOutcome>
     record(tx: Tenant, mail: Mail, outcome: MailOutcome): Promise<RecordedMail>
     /** Whether it counts among the recipients that the plan of its organization allows. Default: it does. */

@@ -12,7 +12,7 @@ export const runCommandsQueue = (db: Database): Queue<RunCommand> => ({
   claim: runCommands.claim,
   async start(client, row) {
     const workflow = client.workflow.getHandle(workflowIdOf(row))
-    // The first segment of one that is about to start reads the rows.
+    // A workflow that is about to start needs no signal: its first segment reads the rows.
     await tellRun(
       db.system,
       row,

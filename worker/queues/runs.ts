@@ -62,7 +62,7 @@ export function runsQueue({
       const { status, runId, raw } = workflow
       if (row.kind !== 'run') return
       if (status.name === 'RUNNING') {
-        // Any other is the one that resumes the run.
+        // Any other workflow is the one that resumes the run.
         if (row.resumes === 0 || runId !== row.temporal_run_id) return
         if (wentBack(workflow, row)) {
           await client.workflow.getHandle(workflowIdOf(row), runId).terminate(WENT_BACK)

@@ -31,8 +31,8 @@ export const isPausedByUs = ({ state }: Pick<ScheduleDescription, 'state'>): boo
 
 /**
  * What Temporal does at a time while earlier `fire` workflows are open, which is after an outage only: the policy of the
- * workflow is about runs, whose rows decide it (`db/runs/fires.ts`). Of several missed times two are fired at most, as the
- * other policies would skip the rest; these two want all.
+ * workflow is about runs, whose rows decide it (`db/runs/fires.ts`). `allow_all` and `buffer_all` want every missed time.
+ * The other policies get two at most, because they would skip the rest.
  */
 const overlapOf = ({ overlap }: ScheduleSpec) =>
   overlap === 'allow_all' || overlap === 'buffer_all'

@@ -18,7 +18,8 @@ const PAGE = 1_000
 /**
  * Ends the workflows of runs that have ended or are paused in the rows: Temporal was restored to an earlier moment. They
  * read the rows again, and end as these say. Compared rarely, and after each loss of Temporal.
- * @returns the ids of the runs that Temporal has; undefined if it is not time, or if time was over before all were listed.
+ * @returns the ids of the runs that Temporal has; undefined if it is not time, or if time was over before all were
+ * listed.
  */
 export async function sweepOpenWorkflows(deps: SweepDeps, idle: string): Promise<OpenRuns | undefined> {
   const { db, client, log, taskQueue } = deps

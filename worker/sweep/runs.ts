@@ -41,10 +41,10 @@ export async function sweepIdleRuns(deps: SweepDeps, idle: string): Promise<void
 const MANY = 1_000
 
 /**
- * Checks the sleeping runs that were last checked before Temporal lost something, the last changed first: of a Temporal
- * that was restored, those are missing. Those that Temporal has not listed as open since are resumed without
- * a question for each; if it has one of them nevertheless, it refuses the start, and the relay has the workflow read the
- * rows. @returns whether there may be more.
+ * Checks the sleeping runs that were last checked before Temporal lost something, the last changed first, because a
+ * Temporal that was restored lacks the newest. Runs that Temporal has not listed as open since are resumed without asking
+ * it about each; if it has such a run nevertheless, it refuses the start, and the relay has the workflow read the rows.
+ * @returns whether there may be more.
  */
 export async function sweepLostRuns(deps: SweepDeps, open: OpenRuns | undefined): Promise<boolean> {
   const lostAt = await readLostAt(deps.db.system)

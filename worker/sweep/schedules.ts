@@ -8,8 +8,8 @@ import { withTimeout } from './describe.ts'
 
 /**
  * Compares the Schedules in Temporal with the workflows, those first that were not checked for longest. The relay
- * repairs a Schedule that was deleted or changed in Temporal, or that a restored database or Temporal has lost. A pause that
- * an operator made there stays, and the API shows it.
+ * repairs a Schedule that was deleted or changed in Temporal, or that a restored database or Temporal has lost. A pause
+ * that an operator made there stays, and the API shows it.
  */
 export async function sweepSchedules(deps: SweepDeps, idle: string): Promise<void> {
   const { db, log } = deps

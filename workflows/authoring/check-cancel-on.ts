@@ -12,7 +12,9 @@ import { KEY_ROOTS } from './keys.ts'
 /** The roots that a `when` of `cancel_on` reads: those of a key, the run, and the event. No node of the run is loaded. */
 export const CANCEL_ROOTS = ['event', ...KEY_ROOTS, 'run']
 
-/** Checks the events of `cancel_on`, and that its conditions read the event. `check-references.ts` checks what they read. */
+/**
+ * Checks the events of `cancel_on`, and that its conditions read the event. `check-references.ts` checks what they read.
+ */
 export const checkCancelOn = ({ settings }: Pick<Definition, 'settings'>): Problem[] =>
   cancelSpecs(settings).flatMap(({ spec: { event, when }, path }) => [
     ...checkEventNames(event).map((problem) => ({
@@ -21,7 +23,10 @@ export const checkCancelOn = ({ settings }: Pick<Definition, 'settings'>): Probl
     })),
     ...(when === undefined || !hasPlaceholder(when)
       ? []
-      : checkEventWhen(when, EVENT_ROOT_MEMBERS).map((problem) => ({ ...problem, path: `${path}/when` }))),
+      : checkEventWhen(when, EVENT_ROOT_MEMBERS)
+          // The check of types reports it too.
+          .filter(({ code }) => code !== 'unknown_field')
+          .map((problem) => ({ ...problem, path: `${path}/when` }))),
     ...constantProblems([event].flat(), when, path),
   ])
 

@@ -8,8 +8,8 @@ import { renderedTexts } from './rendered-texts.ts'
 const ENDINGS = ['status', 'error', 'handle']
 
 /**
- * Warns about reads of the output of a node that may have failed, and whose `on_error: continue` goes on without one. A
- * definition that asks anywhere how the node has ended knows of it.
+ * Warns about reads of the output of a node that may have failed, and whose `on_error: continue` goes on without one. No
+ * warning if the definition reads anywhere how the node has ended.
  */
 export function checkContinued(lowered: Lowered): Problem[] {
   const { definition, texts } = lowered

@@ -9,8 +9,8 @@ import { findNodeType } from '../nodes/index.ts'
 const OWN_ROOTS = ['env', 'org', 'run', SECRETS_ROOT]
 
 /**
- * Warns about a secret that is sent to a host which comes from elsewhere, such as from an answer: whoever wrote that gets
- * the secret.
+ * Warns about a secret that is sent to a host from outside the organization, such as from the answer of a service: the
+ * author of that text would choose who gets the secret.
  */
 export function checkDestination({ id, type, config }: NodeSpec, nodePath: string): Problem[] {
   const { url } = config

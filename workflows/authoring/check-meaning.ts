@@ -1,9 +1,10 @@
-import type { Definition, InputSpec, NodeSpec } from '../language/definition.ts'
+import type { Definition, InputSpec, NodeSpec, Trigger } from '../language/definition.ts'
 import { fits, isAllowed } from '../language/inputs.ts'
 import { nearestName, type Problem, pointer, write, writeInstead } from '../language/problems.ts'
 import { NODE_MEMBERS } from '../language/reference-hints.ts'
 import { flowText } from '../language/repair.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { RECORD_EVENTS } from '../shared/events.ts'
 import { testedBy } from './check-references.ts'
 import type { Lowered } from './lower.ts'
 import { renderedTexts } from './rendered-texts.ts'
@@ -124,6 +125,7 @@ function readsOf(lowered: Lowered): Problem[] {
   const { inputs, trigger } = lowered.definition
   const read = new Set<string>()
   const problems: Problem[] = []
+  const isDebounced = lowered.definition.settings.debounce !== undefined
   const testedIn = (node: NodeSpec | undefined) => (node ? testedBy(node, lowered.texts) : NOTHING)
   /** The members of `trigger` that are reported, once each. */
   const absent = new Set<string>()
@@ -142,21 +144,32 @@ function readsOf(lowered: Lowered): Problem[] {
         read.add(name)
       // Also with a default: the result would always be the default.
       const member = String(name)
-      if (trigger.type !== 'manual' || root !== 'trigger' || !GIVEN_MEMBERS.includes(member)) continue
-      if (absent.has(member)) continue
+      if (isDebounced && node && root === 'trigger' && OF_CHANGES.includes(member) && !absent.has(member)) {
+        absent.add(member)
+        problems.push({
+          code: 'debounced_change',
+          message: `trigger.${member} is of the last event only: with settings.debounce, a run stands for several, and what the earlier ones changed is not in it`,
+          hint: 'compare the record with a value that an earlier run has stored, or leave debounce out',
+          path: path(),
+          node_id: node.id,
+        })
+      }
+      const lack = root === 'trigger' && !absent.has(member) ? lackOf(trigger, member) : undefined
+      if (!lack) continue
       absent.add(member)
       problems.push({
         code: 'trigger_without_record',
-        message: `there is no trigger.${member} in a workflow that is started by hand`,
-        hint: 'say what starts it, `trigger: webhook` or `trigger: {type: event, events: [contact.created]}`; or read an input; an error workflow reads `trigger.error`, `trigger.node` and `trigger.run`',
+        ...lack,
         path: path(),
         ...(node ? { node_id: node.id } : {}),
       })
     }
   }
+  // A condition decides about it: then its branches know that it has a value, or that it has none.
+  const decided = decidedInputs(lowered)
   const given = trigger.type === 'manual' || trigger.type === 'webhook'
   const missing = Object.entries(inputs).filter(
-    ([name, input]) => read.has(name) && !input.required && input.default === undefined,
+    ([name, input]) => read.has(name) && !decided.has(name) && !input.required && input.default === undefined,
   )
   return [
     ...problems,
@@ -172,6 +185,36 @@ function readsOf(lowered: Lowered): Problem[] {
     }),
   ]
 }
+
+/** The inputs that a node compares, such as a condition before the node that reads them. */
+const decidedInputs = ({ definition, texts }: Lowered): ReadonlySet<string> =>
+  new Set(
+    definition.nodes
+      .filter(({ type }) => findNodeType(type)?.compared)
+      .flatMap(({ config }) => texts.of(config))
+      .flatMap(({ text }) => texts.readable(text))
+      .flatMap(({ path: [root, name] }) => (root === 'inputs' && typeof name === 'string' ? [name] : [])),
+  )
+
+/** Why no run has a member of `trigger`; undefined if one may have it. */
+function lackOf(trigger: Trigger, member: string): Pick<Problem, 'message' | 'hint'> | undefined {
+  if (trigger.type === 'manual' && GIVEN_MEMBERS.includes(member))
+    return {
+      message: `there is no trigger.${member} in a workflow that is started by hand`,
+      hint: 'say what starts it, `trigger: webhook` or `trigger: {type: event, events: [contact.created]}`; or read an input; an error workflow reads `trigger.error`, `trigger.node` and `trigger.run`',
+    }
+  if (trigger.type !== 'event' || !OF_CHANGES.includes(member)) return undefined
+  const { events } = trigger
+  if (!events.every((name) => name.endsWith('.created') && RECORD_EVENTS.includes(name))) return undefined
+  const [kind = ''] = events[0]!.split('.')
+  return {
+    message: `trigger.${member} is empty: ${events.join(', ').slice(0, 200)} changes no record that was there before`,
+    hint: `read trigger.record, or add the event \`${kind}.updated\``,
+  }
+}
+
+/** The members of `trigger` that tell what a change of a record has changed. */
+const OF_CHANGES = ['previous', 'changed']
 
 const NOTHING: ReadonlySet<string> = new Set()
 

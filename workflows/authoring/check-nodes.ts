@@ -231,7 +231,12 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
     // A node that leads to several others, or whose failure leads on, is there for its handles.
     const forks = isEmptyStart(node) || caught.has(node.id)
     if (type?.outputOnly(node.config) && !read.has(node.id) && !forks)
-      problems.push({ code: 'unused_output', message: `nothing reads the output of ${node.id}`, ...where })
+      problems.push({
+        code: 'unused_output',
+        message: `nothing reads the output of ${node.id}`,
+        ...where,
+        hint: `read it in a later node, or return it: \`outputs: {${node.id}: "{{ nodes.${node.id}.output }}"}\`; or remove ${node.id}`,
+      })
     return problems
   })
 }

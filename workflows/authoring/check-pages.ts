@@ -7,8 +7,8 @@ import type { Lowered } from './lower.ts'
 import { type RenderedText, renderedTexts } from './rendered-texts.ts'
 
 /**
- * Warns about nodes whose output has only the first of what there is, where it is used as if it were all: looped over,
- * summed or counted. Whoever sets a limit or reads `has_more` knows of the others.
+ * Warns where a node returns only the first page of its results and the list is looped over, summed or counted. No
+ * warning where the author sets a limit or reads `has_more`.
  */
 export function checkPages(lowered: Lowered): Problem[] {
   const { nodes } = lowered.definition

@@ -43,7 +43,11 @@ function whenProblems(when: string): Problem[] {
             code: 'unknown_root',
             message: `${root.slice(0, 100)} is not available before a run: a placeholder in when starts with one of ${WHEN_ROOTS.join(', ')}`,
             path,
-            ...nearestName(root, WHEN_ROOTS),
+            ...(root === 'nodes' || root === 'inputs' || root === 'run'
+              ? {
+                  hint: `a \`condition\` as the first node, or after the one that it reads, can test ${root}`,
+                }
+              : nearestName(root, WHEN_ROOTS)),
           },
         ]
       return []

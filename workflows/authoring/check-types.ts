@@ -21,10 +21,12 @@ import {
 import type { Catalogue } from '../nodes/catalogue.ts'
 import type { NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
+import { addressHint } from '../nodes/people.ts'
 import { SPEC } from '../shared/limits.ts'
 import { comparisonProblems } from './check-comparisons.ts'
 import type { Lowered } from './lower.ts'
 import { listed, oneOfThese, readsMask, unknownCustomField } from './mistakes.ts'
+import { pathWithin } from './path-hints.ts'
 import type { Site, Types } from './types.ts'
 
 /** One sample of each type: a setting that accepts the sample accepts the type. */
@@ -112,7 +114,7 @@ class SettingCheck {
     const kinds = kindsOf(given) ?? []
     const wanted = unionOf(shapesAt(shapeOf(schema), value, inner))
     const accepted = kindsOf(wanted)
-    // The shape tells of most settings what they accept: the check of a whole config takes a hundred times longer.
+    // For most settings the shape tells which types they accept. Checking a whole config takes a hundred times longer.
     const refuses = (kind: string) =>
       !accepted?.includes(kind) &&
       checkConfig(schema, replaced(value, inner, SAMPLES[kind])).some(
@@ -130,14 +132,28 @@ class SettingCheck {
             // A list in a text would be JSON.
             if (kinds.every((kind) => kind === 'array') && !refuses('string'))
               return write(flowText(text.replace(/\s*\}\}$/, ' | join: ", " }}')))
+            if (kinds.every((kind) => TEXTUAL.includes(kind) || kind === 'string') && !refuses('boolean'))
+              return `compare it: \`${text.replace(/\s*\}\}$/, ' == … }}')}\``
             const isOne = kinds.every((kind) => kind === 'object')
             return isOne && !refuses('array') ? write(flowText([text])) : undefined
           },
         },
       ]
+    if (this.type.addresses.includes(String(path[0])) && isId(given))
+      return [
+        {
+          code: 'type_mismatch',
+          message: `${text} is an id, and ${setting} of a ${this.node.type} takes email addresses`,
+          path,
+          hint: addressHint(text),
+        },
+      ]
     return valueProblems(text, path, given, wanted)
   }
 }
+
+const isId = (type: ValueType) =>
+  optionsOf(type).length > 0 && optionsOf(type).every(({ format }) => format === 'uuid')
 
 const memberAt = (value: unknown, key: PropertyKey): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined
@@ -180,7 +196,7 @@ function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
       if (isUnknown(at) || optionsOf(at).length === 0) return []
       const found = memberType(at, key)
       if (!('type' in found)) {
-        const meant = meantBy(key, found.names)
+        const meant = pathWithin(at, key) ?? meantBy(key, found.names)
         const better = keys.map((one, place) => (place === index ? meant : one)).join('.')
         return [
           {

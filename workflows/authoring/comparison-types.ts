@@ -142,13 +142,29 @@ function neverEqual(tree: Expression & { kind: 'comparison' }, left: Operand, ri
       hint: `compare days: \`(x | date: "%Y-%m-%d") == "${plain.literal}"\`, or write \`>=\` and \`<\``,
     }
   const flag = /^(true|false)$/i.exec(String(plain.literal))?.[0].toLowerCase()
-  const problem = `the value is ${shown(value)}, and never ${shown(plain)}`
+  const named = value === left ? tree.left : tree.right
+  const problem = `${textOf(named).slice(0, 100)} is ${shown(value)}, and never ${shown(plain)}`
+  // A mapping is compared by what names it: `trigger.event.name`.
+  const member = typeof plain.literal === 'string' ? memberLike(value.type, plain) : undefined
+  if (member !== undefined)
+    return { problem, hint: writeInstead(`${textOf(named)}.${member}`, textOf(named)) }
   if (kindsAre(value.type, ['boolean']) && typeof plain.literal === 'string' && flag !== undefined)
     return {
       problem,
       hint: instead(`${textOf(value === left ? tree.left : tree.right)} ${tree.operator} ${flag}`, tree),
     }
   return { problem }
+}
+
+/** The member of a mapping that can be equal to a text: one with a list of values, or else its name or id. */
+function memberLike(type: ValueType, wanted: Operand): string | undefined {
+  const { properties } = optionsOf(type).find((one) => one.type === 'object') ?? {}
+  if (!properties) return undefined
+  const possible = Object.keys(properties).filter((name) => canBeEqual({ type: properties[name]! }, wanted))
+  return (
+    possible.find((name) => allowedValues(properties[name]!)) ??
+    ['name', 'id'].find((name) => possible.includes(name))
+  )
 }
 
 function withoutOrder(

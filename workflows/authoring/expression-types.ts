@@ -23,6 +23,7 @@ import { comparisonMistake, plainOf, testMistake, textOf, valueMistake } from '.
 import { argumentProblem } from './filter-arguments.ts'
 import { BY_FIELD, isComputedNull, makesNull, operandMistake, typeAfter } from './filter-types.ts'
 import type { Mistake, Segment } from './mistake.ts'
+import { pathWithin } from './path-hints.ts'
 
 export interface Reading {
   /** The type of a root, such as `trigger`. */
@@ -181,6 +182,7 @@ function follow(type: ValueType, path: readonly Segment[], from: number, { repor
       return UNKNOWN
     }
     reportCustom(member, String(key), report)
+    if (member.type.mayBeAbsent) report?.({ kind: 'absent', path, at: index })
     at = member.type
   }
   return at
@@ -245,7 +247,15 @@ function fieldType(input: ValueType, filter: string, field: string, { report }: 
     if (isUnknown(at) || optionsOf(at).length === 0) return UNKNOWN
     const found = memberType(at, key)
     if (!('type' in found)) {
-      report?.({ kind: 'field', filter, field, key, names: found.names, origin: originOf(at) })
+      report?.({
+        kind: 'field',
+        filter,
+        field,
+        key,
+        names: found.names,
+        within: pathWithin(at, key),
+        origin: originOf(at),
+      })
       return UNKNOWN
     }
     reportCustom(found, key, report)

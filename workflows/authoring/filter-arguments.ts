@@ -3,7 +3,7 @@ import { formatProblem } from '../language/expressions/date-format.ts'
 import { resultOf } from '../language/expressions/filters.ts'
 import { numberFormatProblem } from '../language/expressions/number-filters.ts'
 import { TIME_UNITS } from '../language/expressions/time-filters.ts'
-import { writeInstead } from '../language/problems.ts'
+import { meantBy, writeInstead } from '../language/problems.ts'
 import { parseDecimal } from '../shared/decimal.ts'
 import { BY_FIELD } from './filter-types.ts'
 
@@ -60,6 +60,14 @@ export function argumentProblem(
     const problem = `${filter} takes ${count} argument${most === 1 ? '' : 's'}, but gets ${given.length}: \`| ${example}\``
     return { problem }
   }
+  const [name] = given
+  if (
+    BY_FIELD.includes(filter) &&
+    name &&
+    TypeGuards.isLiteralToken(name) &&
+    /^(true|false)$/.test(name.getText())
+  )
+    return { problem: `${filter} takes the name of a field, and not ${name.getText()}: \`| ${example}\`` }
   const [first, second] = given.map((token) =>
     token && TypeGuards.isQuotedToken(token) ? token.content : undefined,
   )
@@ -71,7 +79,11 @@ export function argumentProblem(
   if (second === undefined) return undefined
   const units = TIME_UNITS.filter((one) => filter === 'add_time' || !MONTHS_AND_YEARS.includes(one))
   if (units.some((one) => one === second || one === `${second}s`)) return undefined
-  return { problem: `the unit of ${filter} must be one of ${units.join(', ')}: \`| ${example}\`` }
+  const meant = meantBy(second, units)
+  return {
+    problem: `the unit of ${filter} must be one of ${units.join(', ')}: \`| ${example}\``,
+    ...(meant !== undefined && { hint: writeInstead(meant, second) }),
+  }
 }
 
 /** What is wrong with a first argument that is a text in quotes. */

@@ -1,6 +1,6 @@
 import type { Definition, Edge, NodeSpec } from '../language/definition.ts'
 import { references } from '../language/expressions/references.ts'
-import type { Problem } from '../language/problems.ts'
+import { type Problem, write } from '../language/problems.ts'
 import { type PlacedText, textsIn } from '../language/texts.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { LOOP } from '../shared/limits.ts'
@@ -111,7 +111,9 @@ export function checkBodies({ definition, nodePath, edgePath }: Lowered, bodies:
       problems.push({
         code: 'loop_body',
         message: `${from} is in the body of ${loop}, and ${to} is outside of it`,
-        hint: `a body ends where no node follows: write \`next: end\` in ${from}, and \`done: ${to}\` in the \`next\` of ${loop}`,
+        hint: definition.edges.some((one) => one.from === loop && one.to === to)
+          ? write('end')
+          : `a body ends where no node follows: write \`next: end\` in ${from}, and \`done: ${to}\` in the \`next\` of ${loop}`,
         ...where,
       })
   }

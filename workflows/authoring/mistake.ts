@@ -15,13 +15,23 @@ type MistakeKind =
       type: ValueType
     }
   /** A filter names a field that the items of its list do not have. */
-  | { kind: 'field'; filter: string; field: string; key: string; names: readonly string[] }
+  | {
+      kind: 'field'
+      filter: string
+      field: string
+      key: string
+      names: readonly string[]
+      /** The path to a member of that name in another member: `output.x`. */
+      within?: string | undefined
+    }
   /** A value is compared with one that it can never have. */
   | { kind: 'comparison'; value: string; allowed: readonly string[] }
   /** The organization has no such custom field. */
   | { kind: 'custom'; name: string; of: string; names: readonly string[] }
   /** A filter gets too few or too many arguments, or a wrong one. */
   | { kind: 'arguments'; problem: string; hint?: string | undefined }
+  /** The member at `at` of a path is named by an `output_schema` that does not require it. */
+  | { kind: 'absent'; path: readonly Segment[]; at: number }
   /** The custom field is sensitive: its mask is read. */
   | { kind: 'mask'; name: string; of: string }
   /** A filter gets what it cannot be meant for, such as a list where it computes. */

@@ -19,12 +19,12 @@ function describe(mistake: Mistake): Described {
     case 'path':
       return wrongPath(mistake)
     case 'field': {
-      const { filter, field, key, names } = mistake
+      const { filter, field, key, names, within } = mistake
       return {
         code: 'unknown_field',
         message: `${filter} names the field ${field.slice(0, 100)}, which the items do not have`,
         hint: () => {
-          const meant = meantBy(key, names)
+          const meant = within ?? meantBy(key, names)
           const better = field.split('.').map((one) => (one === key ? meant : one))
           return meant === undefined ? oneOfThese(names) : writeInstead(better.join('.'), field)
         },
@@ -36,6 +36,10 @@ function describe(mistake: Mistake): Described {
         code: 'impossible_comparison',
         message: `the value is never ${JSON.stringify(value.slice(0, 100))}: it is one of ${listed(allowed)}`,
         hint: () => {
+          const custom = /^custom_fields\.([\w-]+)$/.exec(value)?.[1]
+          // `trigger.changed` has the names of fields; of custom fields it does not say which.
+          if (custom !== undefined && allowed.includes('custom_fields'))
+            return `test that they changed, and compare the values: \`trigger.changed contains "custom_fields" and trigger.previous.custom_fields.${custom} != trigger.record.custom_fields.${custom}\``
           const meant = meantBy(value, allowed)
           return meant === undefined ? oneOfThese(allowed) : writeInstead(meant, value)
         },
@@ -43,6 +47,15 @@ function describe(mistake: Mistake): Described {
     }
     case 'custom':
       return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
+    case 'absent': {
+      const { path, at } = mistake
+      const read = pathText(known(path.slice(0, at + 1)))
+      return {
+        code: 'member_may_be_missing',
+        message: `${read} may be missing: the output_schema does not require it, and where it is missing this fails`,
+        hint: `add a default, \`${pathText(known(path))} | default: …\`, or ${String(path[at])} to \`required\` of the schema`,
+      }
+    }
     case 'arguments':
       return { code: 'placeholder_syntax', message: mistake.problem, hint: () => mistake.hint }
     case 'mask':
@@ -133,7 +146,7 @@ function wrongPath(mistake: Mistake & { kind: 'path' }): Described {
   const [root, id, member] = path
   const isField = root === 'nodes' && member === 'output' && at === 3
   const before = known(path.slice(0, at))
-  const subject = isField ? `the output of ${id}` : pathText(before)
+  const subject = isField ? `the output of ${id}` : before.length === 0 ? 'the value' : pathText(before)
   const has = what === 'a mapping' || names.length === 0 ? '' : `: it is ${what}`
   return {
     code: 'unknown_field',

@@ -56,8 +56,8 @@ function relatedHint(
 }
 
 /**
- * Names of a value around the one that is meant. Of another name between two others, `owner` in `record.owner.name`, it is
- * not known what it means: without it, the path would read something else.
+ * Names of a value around the one that is meant. Any other name between two names, such as `owner` in
+ * `record.owner.name`, has a meaning of its own: without it, the path would read something else.
  */
 const WRAPPERS = [
   'record',
@@ -110,6 +110,12 @@ function memberWithin(type: ValueType, key: string): (string | number)[] | undef
     }
   }
   return undefined
+}
+
+/** The path to a member of that name in a member that is a mapping: `output.x` of the items of a loop. */
+export function pathWithin(type: ValueType, key: string): string | undefined {
+  const within = memberWithin(type, key)
+  return within?.every((segment) => typeof segment === 'string') ? within.join('.') : undefined
 }
 
 const has = (type: ValueType, key: string): boolean =>

@@ -1,8 +1,8 @@
 import { CLEANUP_ROLES, type Definition, type NodeSpec } from '../language/definition.ts'
 import type { Reference } from '../language/expressions/references.ts'
 import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
-import { type Problem, write } from '../language/problems.ts'
-import { memberHint, NODE_MEMBERS, nameHint, rootHint } from '../language/reference-hints.ts'
+import { type Problem, write, writeInstead } from '../language/problems.ts'
+import { memberHint, NODE_MEMBERS, nameHint, pathText, rootHint } from '../language/reference-hints.ts'
 import { EACH_TYPES, findNodeType, REPEAT_TYPES } from '../nodes/index.ts'
 import type { Graph } from './graph.ts'
 import { type Bodies, isLoop, isRepeat } from './loops.ts'
@@ -188,7 +188,7 @@ function nodeProblem(
     }
   return (
     memberProblem(reference) ??
-    bodyProblem(names, node, place) ??
+    bodyProblem(names, reference, node, place) ??
     maskProblem(reference, node) ??
     orderProblem(names, reference, node, place)
   )
@@ -215,7 +215,12 @@ function maskProblem(reference: Reference, { id, type, config }: NodeSpec): Refe
   }
 }
 
-function bodyProblem(names: Names, node: NodeSpec, place: Place): ReferenceProblem | undefined {
+function bodyProblem(
+  names: Names,
+  reference: Reference,
+  node: NodeSpec,
+  place: Place,
+): ReferenceProblem | undefined {
   const loops = loopsAround(names, place)
   const outside = names.bodies.around(node.id).find((loop) => !loops.includes(loop))
   if (outside === undefined) return undefined
@@ -224,8 +229,17 @@ function bodyProblem(names: Names, node: NodeSpec, place: Place): ReferenceProbl
   return {
     code: 'not_upstream',
     message: `${node.id} is in the body of ${outside}: it has a result for each ${repeats ? 'turn' : 'item'}, which only the body can read`,
-    hint: `nodes.${outside}.output.${repeats ? 'last' : 'items'}`,
+    hint: () =>
+      (repeats && lastHint(names, reference, node, loop)) ||
+      `nodes.${outside}.output.${repeats ? 'last' : 'items'}`,
   }
+}
+
+/** The output of the last node of a body is the result of the last turn. */
+function lastHint({ graph, ends }: Names, { path }: Reference, node: NodeSpec, loop: NodeSpec): string {
+  const isLast = !ends(loop.id).some((id) => id !== node.id && graph.mayPrecede(node.id, id))
+  if (!isLast || loop.config.output !== undefined || path[2] !== 'output') return ''
+  return writeInstead(pathText(['nodes', loop.id, 'output', 'last', ...path.slice(3)]), pathText(path))
 }
 
 function orderProblem(

@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 import { type ConfigIssue, checkShape } from '../language/config.ts'
-import { add, type Problem, pointer } from '../language/problems.ts'
+import { add, type Problem, pointer, REMOVE } from '../language/problems.ts'
 import { flowText, repairHint } from '../language/repair.ts'
 import { keysAt, memberOf, shapeOf } from '../language/shapes.ts'
+import { decision } from '../nodes/condition.ts'
 import { meantType } from '../nodes/index.ts'
 import { inputName, input as inputSchema, nodeId, rawEdge, rawNode, specNode } from './schema.ts'
 
@@ -118,12 +119,17 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
     if (issue.keys)
       return issue.keys.map((key) => ({
         code: 'unknown_key',
-        message: `unknown key ${key.slice(0, 100)}`,
+        message: isUndone(issue.path, key)
+          ? 'an undo has no undo of its own'
+          : `unknown key ${key.slice(0, 100)}`,
         path: `${place}${pointer(key)}`,
         atKey: true,
         ...node,
         hint: () =>
-          misplacedHint(value, issue.path, key) ?? hintFor(schema, value, { ...issue, keys: [key] }),
+          (isUndone(issue.path, key) ? REMOVE : undefined) ??
+          triggerHint(value, issue.path, key) ??
+          misplacedHint(value, issue.path, key) ??
+          hintFor(schema, value, { ...issue, keys: [key] }),
       }))
     const name = issue.path.map(String).join('.')
     const missing = issue.message === 'is missing'
@@ -142,6 +148,33 @@ function issuesOf(schema: z.ZodType, value: unknown): Problem[] {
       },
     ]
   })
+}
+
+const isUndone = (path: readonly PropertyKey[], key: string) => key === 'undo' && path.at(-1) === 'undo'
+
+/** The hint for a member of `trigger` that other services have. */
+function triggerHint(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
+  if (path.length !== 1 || path[0] !== 'trigger') return undefined
+  const trigger = memberOf(value, 'trigger')
+  const type = memberOf(trigger, 'type')
+  if (key === 'when' || key === 'filter' || key === 'conditions')
+    return type === 'webhook' || type === 'schedule'
+      ? `only an event trigger has a condition: begin with a node \`${decision(type === 'webhook' ? 'trigger.payload.…' : '…')}\``
+      : undefined
+  if (type !== 'schedule' || !['at', 'time', 'hour'].includes(key)) return undefined
+  const [, hour, minute = '0'] = /^(\d{1,2})(?::([0-5]\d))?$/.exec(String(memberOf(trigger, key))) ?? []
+  if (hour === undefined || Number(hour) > 23)
+    return 'a time is in `cron`, minute and hour first: `cron: "30 8 * * 1-5"`'
+  const cron = `cron: "${Number(minute)} ${Number(hour)} * * *"`
+  const every = memberOf(trigger, 'every')
+  if (
+    memberOf(trigger, 'cron') !== undefined ||
+    (every !== undefined && !/^(1d|24h|day|daily)$/.test(String(every)))
+  )
+    return 'a time is in `cron`, minute and hour first: `cron: "30 8 * * 1-5"`'
+  return every === undefined
+    ? `replace it by \`${cron}\``
+    : `write \`${cron}\` in place of \`every\` and \`${key}\``
 }
 
 /** The hint for a workflow without a name, and for a node whose id has other characters. */

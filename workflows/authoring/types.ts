@@ -26,6 +26,7 @@ import { findNodeType } from '../nodes/index.ts'
 import { eventType } from '../nodes/wait-for-event.ts'
 import { RECORD_EVENTS } from '../shared/events.ts'
 import { isObject } from '../shared/is-object.ts'
+import { TARGET_KINDS } from '../shared/record-kinds.ts'
 import { NODE_STATUSES, RUN_STATUSES } from '../shared/statuses.ts'
 import { checkPlaceholder, typeOfPlaceholder } from './expression-types.ts'
 import { type Bodies, isLoop, isRepeat } from './loops.ts'
@@ -63,6 +64,7 @@ export class Types {
   private readonly outputs = new Map<string, ValueType>()
   private readonly roots: Record<string, ValueType>
   private readonly open = new Set<string>()
+  private readonly ends = new Map<string, { nodes: readonly NodeSpec[] | undefined }>()
 
   constructor(
     { definition, texts }: Pick<Lowered, 'definition' | 'texts'>,
@@ -240,17 +242,26 @@ export class Types {
   private resultOf(loop: NodeSpec): ValueType {
     if (Object.hasOwn(loop.config, 'output'))
       return this.ofValue(loop.config.output, { reader: loop, perItem: true })
+    const ends = this.endsOf(loop)
+    return ends ? unionOf(ends.map((node) => this.ofNode(node))) : UNKNOWN
+  }
+
+  /** The nodes of which one completes last in the body of a loop; undefined if that is not known. */
+  private endsOf(loop: NodeSpec): readonly NodeSpec[] | undefined {
+    // Kept: every placeholder of a body may read the result of its turn before.
+    const known = this.ends.get(loop.id)
+    if (known) return known.nodes
     const inBody = this.definition.nodes.filter(({ id }) => this.bodies.around(id)[0] === loop.id)
+    const ids = new Set(inBody.map(({ id }) => id))
+    const edges = this.definition.edges.filter(({ from }) => ids.has(from))
     // Where a node may be skipped, or its failure handled, another one completes last.
-    if (inBody.some(({ when, on_error }) => when !== undefined || on_error !== undefined)) return UNKNOWN
-    const left = new Set(this.definition.edges.map(({ from }) => from))
-    if (
-      this.definition.edges.some(
-        ({ from, handle }) => handle === 'error' && inBody.some(({ id }) => id === from),
-      )
-    )
-      return UNKNOWN
-    return unionOf(inBody.filter(({ id }) => !left.has(id)).map((node) => this.ofNode(node)))
+    const isOpen =
+      inBody.some(({ when, on_error }) => when !== undefined || on_error !== undefined) ||
+      edges.some(({ handle }) => handle === 'error')
+    const left = new Set(edges.map(({ from }) => from))
+    const nodes = isOpen ? undefined : inBody.filter(({ id }) => !left.has(id))
+    this.ends.set(loop.id, { nodes })
+    return nodes
   }
 }
 
@@ -306,9 +317,6 @@ const OF_ERRORS = {
   error: ERROR,
 }
 
-/** The kinds of records that an incoming webhook can write. */
-const WEBHOOK_KINDS = ['contacts', 'companies', 'deals', 'tasks']
-
 /** The type of `trigger`. */
 function triggerType(trigger: Definition['trigger'], catalogue: Catalogue): ValueType {
   const kinds = (names: readonly string[]) =>
@@ -319,7 +327,7 @@ function triggerType(trigger: Definition['trigger'], catalogue: Catalogue): Valu
     case 'webhook':
       return members({
         type: TEXT,
-        record: kinds(WEBHOOK_KINDS),
+        record: kinds(TARGET_KINDS),
         payload: catalogue.payload ?? UNKNOWN,
         headers: UNKNOWN,
         query: UNKNOWN,

@@ -112,7 +112,9 @@ export type Command =
     } & NodeAt)
   /** The node no longer waits for its timer, or its item has ended without it. */
   | ({ type: 'cancel' } & NodeAt)
-  /** The segment reached a limit; more nodes are ready, or have commands to issue again: those with a key past `after`. */
+  /**
+   * The segment reached a limit; more nodes are ready, or have commands to issue again: those with a key past `after`.
+   */
   | { type: 'continue'; after?: string }
   /** The run has ended, with its error for Temporal. `paused`: the workflow ends, and another one resumes the run. */
   | { type: 'end'; status: EndStatus | 'paused'; error?: { code: string; message: string } }
@@ -133,8 +135,9 @@ export interface SegmentAnswer {
   /** The time that is left to the run, if it has a timeout; in the first answer, and when commands are issued again. */
   timeout_ms?: number
   /**
-   * The number of the segment, if it is another than the workflow asked for: Temporal was restored to an earlier moment,
-   * so the workflow is behind the rows. The commands are all that the rows wait for.
+   * The number of the segment, if the commands, with those of the next segments, are all that the rows wait for: Temporal
+   * was restored to an earlier moment, so the workflow is behind the rows and asked for another number; or the
+   * cancellations would be too many for one answer.
    */
   segment?: number
   /** For a migrated run: the version of its workflow, for the memo. */

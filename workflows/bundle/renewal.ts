@@ -14,7 +14,9 @@ export interface Renewal {
   readonly look: '1 minute' | '5 minutes'
   /** Whether the workflow may continue as new, after this answer or without one. */
   isDue(answer?: SegmentAnswer): boolean
-  /** After a segment that does not continue as new. @returns whether nodes may start again, so that the next one is due. */
+  /**
+   * After a segment that does not continue as new. @returns whether nodes may start again, so that the next one is due.
+   */
   update(): boolean
   /** After a look. */
   looked(hasHappened: boolean): void

@@ -29,8 +29,8 @@ const keyOf = ({ path, node_id }: { path: string; node_id: string }) =>
   path === '' ? node_id : `${path}/${node_id}`
 
 /**
- * Each expected effect takes the first one that it matches, else one of its node, from which it differs. What is left over
- * must be reads.
+ * Each expected effect takes the first one that it matches, else one of its node, from which it differs. What is left
+ * over must be reads.
  */
 function compareEffects(
   wanted: Record<string, unknown>[],

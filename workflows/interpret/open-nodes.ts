@@ -71,8 +71,8 @@ export interface Reissued {
 interface Part {
   /** The key of the last node of the part before. */
   after?: string
-  /** Characters of the commands as JSON, after which the part ends. */
-  characters: number
+  /** Bytes of the commands as JSON, after which the part ends. */
+  bytes: number
 }
 
 /**
@@ -84,7 +84,7 @@ export function reissue(
   run: Timed,
   rows: Iterable<RunNode>,
   now: number,
-  { after, characters }: Part,
+  { after, bytes }: Part,
   pools?: readonly string[],
 ): Reissued {
   const happened: Happened[] = []
@@ -96,8 +96,8 @@ export function reissue(
     if (!node || row.settled_segment !== null) continue
     const command = commandOf(node, row, now, { pools, alone: program.cleanup !== undefined })
     if (command) {
-      if (written > characters) return { happened, commands, timeout_ms: undefined, after: last! }
-      written += JSON.stringify(command).length
+      if (written > bytes) return { happened, commands, timeout_ms: undefined, after: last! }
+      written += Buffer.byteLength(JSON.stringify(command))
       commands.push(command)
       last = key
     }

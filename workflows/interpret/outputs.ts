@@ -3,7 +3,7 @@ import { references } from '../language/expressions/references.ts'
 import { textsIn } from '../language/texts.ts'
 import { capped } from './storable.ts'
 
-/** What placeholders read of a node that the run, the item or the turn ended without, as of one that was skipped. */
+/** Placeholders read a node that had not started when the run, the item or the turn ended like a skipped node. */
 const NOT_REACHED = { output: null, status: 'skipped', handle: null, error: null }
 
 /**

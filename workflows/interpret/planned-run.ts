@@ -11,8 +11,8 @@ import type { MissingStub, PlannedEffect, Stub, TestedRunNode } from './test-cas
 
 /**
  * The effects and results of the nodes of a test: nodes run as in a run, but the effects of reads, writes and calls are
- * not made. A stub gives the result in their place; without one, the node has completed with an output that is not known,
- * and whoever reads it makes the stub a missing one.
+ * not made. A stub gives the result in their place; without one, the node has completed with an unknown output,
+ * and the stub counts as missing as soon as another node reads that output.
  */
 export class PlannedRun {
   readonly effects: PlannedEffect[] = []

@@ -159,7 +159,9 @@ interface PartlyRendered {
   turn: ReturnType<typeof createTurns>
 }
 
-/** Renders each text by itself; one that has no value yet stays as it was written. Yields to the event loop in between. */
+/**
+ * Renders each text by itself; one that has no value yet stays as it was written. Yields to the event loop in between.
+ */
 async function partly(value: unknown, rendering: PartlyRendered): Promise<unknown> {
   const { scope, unknown, limits, turn } = rendering
   if (Array.isArray(value)) {

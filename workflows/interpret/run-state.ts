@@ -225,7 +225,10 @@ export interface RunIteration {
   met?: boolean
 }
 
-/** The end of an item, as the output of its loop shows it; one that failed with the item itself, which says what is left to do. */
+/**
+ * The end of an item, as the output of its loop shows it; one that failed with the item itself, which says what is left
+ * to do.
+ */
 export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & {
   item?: unknown
   error?: RunError

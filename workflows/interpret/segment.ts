@@ -120,8 +120,8 @@ class Segment {
   private readonly calls: OpenCalls
   private readonly time: TimeLimit
   private readonly commands: Command[] = []
-  /** The length of the commands of this segment's nodes as JSON. */
-  private commandCharacters = 0
+  /** The bytes of the commands of this segment's nodes as JSON. */
+  private commandBytes = 0
   private readonly waits: SegmentResult['waits'] = []
   private readonly cleanup: Cleanup
   private end: End | undefined
@@ -192,7 +192,7 @@ class Segment {
       else if (
         count >= limits.segmentNodes ||
         this.rows.characters > limits.segmentCharacters ||
-        this.commandCharacters > limits.commandCharacters ||
+        this.commandBytes > limits.commandBytes ||
         clock() > until
       ) {
         this.commands.push({ type: 'continue' })
@@ -236,13 +236,18 @@ class Segment {
   result(): SegmentResult {
     const { end, paused, rows, waits } = this
     if (end) this.rows.cancel()
-    const continues = this.commands.some(({ type }) => type === 'continue')
+    const last = end
+      ? endCommand(end.status, end.error)
+      : paused
+        ? endCommand('paused', null)
+        : bytesOf(this.commands) > 2 * this.host.limits.commandBytes
+          ? REISSUE
+          : undefined
+    const commands = last ? [last] : this.commands
+    const continues = commands.some(({ type }) => type === 'continue')
     const answer: SegmentAnswer = {
-      commands: end
-        ? [endCommand(end.status, end.error)]
-        : paused
-          ? [endCommand('paused', null)]
-          : this.commands,
+      commands,
+      ...(last === REISSUE && { segment: this.input.segment }),
       nodes: rows.ran.slice(0, 100),
       details: this.details(),
       ...(this.input.drain && this.calls.isCalling() ? { busy: true } : {}),
@@ -278,7 +283,7 @@ class Segment {
     const { reissue: all, clock, limits } = this.host
     const after = all ? undefined : this.input.after
     if (!all && after === undefined) return true
-    const part = { characters: limits.commandCharacters, ...(after !== undefined && { after }) }
+    const part = { bytes: limits.commandBytes, ...(after !== undefined && { after }) }
     const { run, pools } = this.state
     const again = reissue(this.program, run, this.rows.open(), clock(), part, pools)
     this.commands.push(...again.commands)
@@ -398,7 +403,7 @@ class Segment {
     const command = commandOf(node, row, this.host.clock(), { pools, alone })
     if (!command) return
     this.commands.push(command)
-    this.commandCharacters += JSON.stringify(command).length
+    this.commandBytes += bytesOf(command)
   }
 
   private stop(row: RunNode, { status, message, outputs }: NodeEnd): void {
@@ -482,6 +487,14 @@ class Segment {
     })
   }
 }
+
+/**
+ * Instead of the cancellations of thousands of nodes: the next segments issue the commands of all open nodes again, and
+ * the workflow cancels what they do not name.
+ */
+const REISSUE: Command = { type: 'continue', after: '' }
+
+const bytesOf = (commands: Command | Command[]): number => Buffer.byteLength(JSON.stringify(commands))
 
 /** The characters of what a call has written in its row. */
 const charactersOf = ({ input, output }: RunNode): number =>

@@ -1,7 +1,7 @@
 import { EVENT_NAME, EVENTS, misspelt } from '../shared/events.ts'
 import { references } from './expressions/references.ts'
 import { hasPlaceholder, parseTemplate } from './expressions/template.ts'
-import { nearestName, type Problem, write, writeInstead } from './problems.ts'
+import { meantBy, nearestName, type Problem, write, writeInstead } from './problems.ts'
 import { flowText } from './repair.ts'
 
 /** A problem in a part of a value; `path` leads to the part. */
@@ -111,7 +111,7 @@ export function checkEventWhen(when: string, members: readonly string[]): Omit<P
         {
           code: 'unknown_field' as const,
           message: `an event has no ${name}: it has ${members.join(', ')}`,
-          hint: writeInstead(`event.record.${name}`, `event.${name}`),
+          hint: writeInstead(`event.${meantBy(name, members) ?? `record.${name}`}`, `event.${name}`),
         },
       ]
     })

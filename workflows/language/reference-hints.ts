@@ -1,6 +1,7 @@
 import { FILTERS } from './expressions/filters.ts'
 import { filterInstead } from './expressions/foreign-filters.ts'
 import type { Reference } from './expressions/references.ts'
+import { translated } from './expressions/translate.ts'
 import { meantBy, writeInstead } from './problems.ts'
 
 /** The members of a node's result. */
@@ -33,8 +34,13 @@ export function rootHint(
     if (rest[0] === 'index0') return instead(reference, ['index'])
     if (rest[0] === 'index') return 'write `index`, which counts from 0, or `index | plus: 1`'
   }
+  const inAnswer = name === 'page' ? rest : reference.path
+  if (OF_ANSWERS.includes(String(inAnswer[0])))
+    return `a path of \`paginate\` has no braces: write \`${pathText(inAnswer)}\`; its \`until\` reads \`page.body\`, later nodes read nodes.<id>.output.body`
   if (PRESENT.includes(name))
     return 'write `run.started_at`, the time of the start, or for its day `run.started_at | date: "%Y-%m-%d"`'
+  if (VALUES.includes(name) && inputs.includes(String(rest[0])))
+    return instead(reference, ['inputs', ...rest])
   if (nodes.includes(name)) return instead(reference, ['nodes', name, ...throughOutput(rest)])
   if (inputs.includes(name)) return instead(reference, ['inputs', ...reference.path])
   const near = meantBy(name, [...roots, ...nodes, ...inputs])
@@ -45,6 +51,12 @@ export function rootHint(
     ? instead(reference, ['nodes', near, ...throughOutput(rest)])
     : instead(reference, ['inputs', near, ...rest])
 }
+
+/** The parts of the answer of a request. */
+const OF_ANSWERS = ['body', 'headers']
+
+/** The roots of values of the workflow in other languages. */
+const VALUES = ['constants', 'const', 'vars', 'variables', 'params', 'parameters', 'args']
 
 /** The names of the current iteration, and of the present time, in other languages. */
 const LOOPS = ['loop', 'forloop']
@@ -78,6 +90,8 @@ export function nameHint(reference: Reference, index: number, names: readonly st
 export function syntaxHint(message: string, text: string): string | undefined {
   const filter = unknownFilter(message)
   if (filter) return writeInstead(filter.meant, filter.written)
+  const other = translated(text)
+  if (other) return writeInstead(other.better, other.written)
   if (/^undefined filter: /.test(message))
     return 'the page of expressions, /docs/expressions, lists the filters; what none of them does, a node `code` can'
   // A placeholder at the end that is not closed, such as `{{ run.id` or `{{ run.id }`.

@@ -114,12 +114,15 @@ function candidates(value: unknown, key: PropertyKey | undefined, shapes: Shape[
   return [...ofTrigger, ...ofValue(value, key), ...inMapping, ...examples]
 }
 
+/** The settings of `paginate` that are paths in the answer. */
+const ANSWER_PATHS = ['items', 'next', 'path']
+
 function ofValue(value: unknown, key: PropertyKey | undefined): unknown[] {
   if (value === null) return key === 'next' ? ['end'] : []
   if (typeof value === 'number') return [String(value), `${value}s`, [value]]
   if (typeof value === 'boolean') return [String(value), [value]]
   if (typeof value === 'string')
-    return [...ofText(value), ...(key === 'items' ? [`body.${value.trim()}`] : [])]
+    return [...ofText(value), ...(ANSWER_PATHS.includes(String(key)) ? [`body.${value.trim()}`] : [])]
   if (Array.isArray(value)) return ofList(value)
   return [[value]]
 }
@@ -147,6 +150,7 @@ function ofText(text: string): unknown[] {
     ...(/^-?\d{1,3}([,']\d{3})+(\.\d+)?$/.test(trimmed) ? [trimmed.replaceAll(/[,']/g, '')] : []),
     ...(/^[\w-]+(\.[\w-]+)+(:\d+)?(\/\S*)?$/.test(trimmed) ? [`https://${trimmed}`] : []),
     ...countryOf(lower),
+    trimmed.replaceAll(/[/\\]+/g, '_'),
     lower.replaceAll(/[^a-z0-9]+/g, '_'),
     [text],
     ...(/[,;]/.test(text) ? [text.split(/[,;]/).map((part) => part.trim())] : []),

@@ -23,7 +23,9 @@ const MAX_ITEMS = 50
 /** Beyond it a mapping has other names each time, such as ids. */
 const MAX_MEMBERS = 500
 
-/** The type of a value of which these are samples. What they do not tell is unknown: null, and the items of an empty list. */
+/**
+ * The type of a value of which these are samples. What they do not tell is unknown: null, and the items of an empty list.
+ */
 export function typeOfSamples(samples: readonly unknown[], origin: Origin, depth = 0): ValueType {
   const values = samples.filter((sample) => sample !== null && sample !== undefined)
   if (values.length === 0 || depth > MAX_DEPTH) return UNKNOWN

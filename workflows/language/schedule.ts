@@ -45,8 +45,9 @@ export function neverFires(cron: string): boolean {
 }
 
 /**
- * Whether a valid cron expression names single days of the month and days of the week: it then fires only on a day that fits
- * both, where cron fires on either. Whoever writes a range, `1-7 * mon` for the first Monday of a month, knows that.
+ * Whether a valid cron expression names single days of the month and days of the week: it then fires only on a day that
+ * fits both, where cron fires on either. False for a range such as `1-7 * mon` (the first Monday of a month), whose
+ * author means both.
  */
 export function needsBothDays(cron: string): boolean {
   const [, , days = '', , weekdays = ''] = cron.trim().split(/\s+/)

@@ -99,6 +99,8 @@ const SYNONYMS: Record<string, readonly string[]> = {
   on: ['trigger'],
   triggers: ['trigger'],
   variables: ['inputs'],
+  vars: ['inputs'],
+  constants: ['inputs'],
   input: ['inputs'],
   output: ['outputs'],
   schedule: ['cron'],

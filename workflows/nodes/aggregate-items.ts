@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
 import { fieldType, INTEGER, itemsOf, listOf, MAPPING, members, UNKNOWN } from '../language/value-types.ts'
+import { currenciesOf, mixedCurrencies } from '../shared/currencies.ts'
 import {
   add,
   type Decimal,
@@ -62,7 +63,7 @@ export const aggregateItems = defineNode({
     'pivot',
   ],
   description:
-    'Computes values of a list, such as a sum or an average, in total and for each group of items with equal fields. Sums are exact: numbers give a number, money (text such as `1250.00`) gives a text with as many decimals. Averages of money are rounded to two decimals, or as many as an amount has.',
+    'Computes values of a list, such as a sum or an average, in total and for each group of items with equal fields. Sums are exact: numbers give a number, money (text such as `1250.00`) gives a text with as many decimals. Averages of money are rounded to two decimals, or as many as an amount has. Amounts of several currencies are not added: group by `currency`, and the total is null.',
   effect: 'pure',
   config: z.strictObject({
     items: itemList('The list.'),
@@ -151,7 +152,7 @@ export const aggregateItems = defineNode({
     const computed = async (members: Member[]) => {
       const results: [string, unknown][] = []
       for (const { name, fn, field } of measures) {
-        results.push([name, compute(fn, field, members)])
+        results.push([name, isMixed(fn, field, members, group_by) ? null : compute(fn, field, members)])
         await turn()
       }
       return Object.fromEntries(results)
@@ -190,6 +191,30 @@ function identity(value: unknown): unknown {
   if (key === undefined) return null
   if (key.rank === 0) return numberKey(value as number | string)
   return key.rank < 4 ? [key.rank, key.value] : [key.rank, canonical(value)]
+}
+
+/**
+ * Whether a sum or an average has amounts of several currencies: null for the whole list if its groups have one each.
+ * Otherwise throws NodeError.
+ */
+function isMixed(
+  fn: FunctionName,
+  field: string | undefined,
+  members: Member[],
+  groupedBy: readonly string[],
+): boolean {
+  if (field === undefined || (fn !== 'sum' && fn !== 'average')) return false
+  const currencies = currenciesOf(
+    members.map(({ item }) => item),
+    field,
+  )
+  if (currencies.length < 2) return false
+  if (groupedBy.some((name) => name.split('.').at(-1) === 'currency')) return true
+  throw new NodeError(
+    'mixed_currencies',
+    `${mixedCurrencies(field, currencies)}: add currency to group_by, or filter the items by it first.`,
+    { details: { field, currencies } },
+  )
 }
 
 interface Present extends Member {

@@ -1,3 +1,5 @@
+import { NodeError } from '../language/node-error.ts'
+import { uncomparable } from '../language/uncomparable.ts'
 import { compareNumbers, isNumeric, numberKey } from '../shared/decimal.ts'
 import { type ConditionOperator, negatedBy, type PositiveCondition } from '../shared/operators.ts'
 
@@ -44,8 +46,13 @@ export function comparison(operator: ConditionOperator, right: unknown): (left: 
     return (left) => compare(left, operator, right)
   const keys = new Set(options.map(keyOf))
   return (left) =>
-    isAbsent(left) || typeof left === 'object' ? compare(left, operator, right) : keys.has(keyOf(left))
+    isAbsent(left) || typeof left === 'object' || isPadded(left)
+      ? compare(left, operator, right)
+      : keys.has(keyOf(left))
 }
+
+/** A text such as `08`, which equals the number 8, but not the text `8`. */
+const isPadded = (value: unknown) => typeof value === 'string' && /^\s*-?0\d/.test(value)
 
 /** The equality of `eq`, `in` and the cases of a switch. */
 export function equal(left: unknown, right: unknown): boolean {
@@ -61,6 +68,8 @@ export function equal(left: unknown, right: unknown): boolean {
 /** Negative, zero or positive; NaN if the two have no order. */
 function order(left: unknown, right: unknown): number {
   if (isEmpty(left) || isEmpty(right)) return Number.NaN
+  const problem = uncomparable(left, right)
+  if (problem !== undefined) throw new NodeError('not_comparable', `${problem}.`)
   const numbers = compareNumbers(left, right)
   if (numbers !== undefined) return numbers
   const times = [time(left), time(right)] as const

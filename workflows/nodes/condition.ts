@@ -48,3 +48,7 @@ export const condition = defineNode({
     return { output: { result }, handle: String(result) }
   },
 })
+
+/** A node that goes on only if a value has another one, for hints. */
+export const decision = (value: string): string =>
+  `{type: condition, config: {conditions: [{left: "{{ ${value} }}", operator: eq, right: …}]}, next: {"true": …, "false": end}}`

@@ -54,7 +54,7 @@ const ALL: Record<string, string> = {
   list_files: `limit: ${LONGEST_PAGE}`,
 }
 
-const MUCH = ['limit', 'cursor', 'all']
+const MUCH = ['limit', 'cursor', 'all', 'max']
 
 /** Settings that say how much to read, and contradict each other. */
 export function pagingProblems({ operation, all, max, limit, cursor }: Authored): ConfigProblem[] {
@@ -70,5 +70,12 @@ export function pagingProblems({ operation, all, max, limit, cursor }: Authored)
       value === undefined ? [] : [problem(key, `${key} is of one page, and all reads every page`, REMOVE)],
     )
   if (max === undefined || (all !== undefined && all !== false)) return []
-  return [problem('max', 'max is only for searches with `all: true`', 'add `all: true`, or write `limit`')]
+  const isLimit = typeof max === 'number' && max <= LONGEST_PAGE && limit === undefined
+  return [
+    problem(
+      'max',
+      'max is only for searches with `all: true`',
+      isLimit ? `replace it by \`limit: ${max}\`` : 'add `all: true`, or write `limit`',
+    ),
+  ]
 }

@@ -86,6 +86,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   emits?: string
   /** The settings that are HTML. Default none. */
   html?: readonly string[]
+  /** The settings that are email addresses, or lists of them. Default none. */
+  addresses?: readonly string[]
   /** The list of the output that has only the first of what there is; undefined if the config says how many. */
   firstOnly?: (config: Authored) => FirstOnly | undefined
   /**
@@ -167,6 +169,7 @@ export interface NodeType
   comparisons(config: Authored): Comparison[]
   settingSchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
   html: readonly string[]
+  addresses: readonly string[]
   firstOnly(config: Authored): FirstOnly | undefined
   outputOnly(config: Authored): boolean
   /** Whether it sends something to other services, or changes something there. */
@@ -376,6 +379,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     comparisons: node.comparisons ?? (() => []),
     settingSchemas: node.settingSchemas ?? (() => []),
     html: node.html ?? [],
+    addresses: node.addresses ?? [],
     firstOnly: node.firstOnly ?? (() => undefined),
     outputOnly: outputOnly === undefined ? (config) => effectClass(config) === 'read' : () => outputOnly,
     reachesOutside: (config) => effectClass(config) === 'external' && outputOnly !== true,

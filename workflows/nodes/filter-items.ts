@@ -3,6 +3,7 @@ import { weightOf } from '../language/expressions/work.ts'
 import { NodeError } from '../language/node-error.ts'
 import { INTEGER, itemsOf, listOf, members } from '../language/value-types.ts'
 import { LIST } from '../shared/limits.ts'
+import { meantField } from '../shared/misspelt-field.ts'
 import { CONDITION_OPERATORS, operandsOf } from '../shared/operators.ts'
 import { createTurns } from '../shared/turns.ts'
 import { comparison } from './compare.ts'
@@ -85,6 +86,13 @@ export const filterItems = defineNode({
     },
   },
   async run({ items, match, conditions }) {
+    for (const { field } of conditions) {
+      const meant = field === undefined ? undefined : meantField(items, field)
+      if (meant !== undefined)
+        throw new NodeError('missing_field', `No item has the field ${field}: did you mean ${meant}?`, {
+          details: { field },
+        })
+    }
     const tests = conditions.map(({ field, operator, right }) => ({
       read: fieldReader(field),
       holds: comparison(operator, right),

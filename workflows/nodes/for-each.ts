@@ -21,7 +21,7 @@ const outcome = z.strictObject({
         index: z.int(),
         status: z.enum(['completed', 'failed']),
         output: z.unknown(),
-        item: z.unknown().optional().describe('Of an item that failed: the item.'),
+        item: z.unknown().optional().describe('The item, if it failed.'),
         error: z.object({ code: z.string(), message: z.string() }).loose().optional(),
       }),
     )

@@ -56,11 +56,15 @@ const operations = z.discriminatedUnion('operation', [
     operation: z.literal('increment'),
     key,
     by: z
-      .number()
-      .min(-KEY_VALUES.number)
-      .max(KEY_VALUES.number)
+      .union([
+        z.number().min(-KEY_VALUES.number).max(KEY_VALUES.number),
+        z
+          .string()
+          .regex(/^-?\d{1,12}(\.\d{1,8})?$/, 'must be a number')
+          .transform(Number),
+      ])
       .default(1)
-      .describe('What to add; negative to subtract.'),
+      .describe('What to add; negative to subtract. Money, which is a text, is a number too.'),
     ttl: ttl.describe('The time after which a new number is absent; an existing one keeps its time.'),
   }),
   z.strictObject({ operation: z.literal('delete'), key }),

@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import { textProblem } from '../language/check-events.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
+import { meantBy, write } from '../language/problems.ts'
 import { listOf, memberType, typeOfSchema, UNKNOWN, type ValueType } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST, PAGES } from '../shared/limits.ts'
@@ -138,10 +139,19 @@ function pathProblems({ next, cursor, items }: Record<string, unknown>, answer: 
         code: 'unknown_field',
         message: `the answer has no ${written.slice(0, 100)}${read.names.length > 0 ? `: ${read.at} has ${read.names.slice(0, 20).join(', ')}` : ''}`,
         path: ['paginate', ...path],
-        ...(read.names.length > 0 && { hint: `one of ${read.names.slice(0, 20).join(', ')}` }),
+        ...(read.names.length > 0 && { hint: () => pathHint(written, read) }),
       },
     ]
   })
+}
+
+function pathHint(written: string, { at, names }: { at: string; names: readonly string[] }): string {
+  const before = at === '' ? [] : at.split('.')
+  const [key = '', ...rest] = written.split('.').slice(before.length)
+  const meant = meantBy(key, names)
+  return meant === undefined
+    ? `one of ${names.slice(0, 20).join(', ')}`
+    : write([...before, meant, ...rest].join('.'))
 }
 
 function typeAt(

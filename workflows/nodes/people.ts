@@ -88,3 +88,11 @@ const USER = members({ id: TEXT, name: TEXT, email: TEXT, role: TEXT })
 function outputType({ operation }: Authored): ValueType {
   return operation === 'list' ? members({ data: listOf(USER) }) : USER
 }
+
+/** The hint to read the email address of the user or contact whose id a placeholder is. */
+export const addressHint = (id: string): string =>
+  `read the address by a node before: \`${
+    /contact/.test(id)
+      ? `{type: crm_manager, config: {operation: get, entity: contacts, id: "${id}"}}`
+      : `{type: people, config: {operation: get, id: "${id}"}}`
+  }\`, and write \`{{ nodes.<its id>.output.email }}\``

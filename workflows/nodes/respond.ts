@@ -50,7 +50,7 @@ const config = z
           .regex(/^[\t\x20-\x7e]*$/, 'must be printable ASCII'),
       )
       .default({})
-      .describe(`Of ${HEADERS.join(', ')}.`),
+      .describe(`Only ${HEADERS.join(', ')}.`),
     json: z.unknown().optional().describe('The body, sent as JSON: any value.'),
     text: z.string().optional().describe('The body as plain text.'),
     xml: z.string().optional().describe('The body as XML, such as TwiML; write values with `| escape`.'),

@@ -62,6 +62,7 @@ export const sendEmail = defineNode({
   effect: 'external',
   effects: ['mail'],
   html: ['html'],
+  addresses: ['to', 'cc', 'bcc', 'reply_to'],
   // Which record a file belongs to is known only when it is sent.
   scopes: ({ attachments }, { entities }) =>
     attachments === undefined ? [] : Object.keys(entities).map((kind) => `${kind}:read`),

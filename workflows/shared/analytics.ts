@@ -67,7 +67,7 @@ export const analyticsRow = z.strictObject({
     .record(z.string(), z.string().nullable())
     .describe('The values of the dimensions of `group_by`; null: without a value, or of the other groups.'),
   other: z.boolean().describe('Whether it is the sum of the groups that are not shown.'),
-  currency: z.string().optional().describe('Of money: amounts of different currencies are never added.'),
+  currency: z.string().optional().describe('For money: amounts of different currencies are never added.'),
   value: z
     .union([z.number(), z.string()])
     .nullable()

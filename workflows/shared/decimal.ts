@@ -35,12 +35,22 @@ const EXACT = 15
 export const isNumeric = (value: unknown): value is number | string =>
   typeof value === 'number' || (typeof value === 'string' && NUMERIC.test(value))
 
+/** A text of digits, also with zeros before them: `%H` writes 8 o'clock as `08`. */
+const DIGITS = /^\s*-?\d{1,300}(\.\d{1,300})?\s*$/
+
+/** Whether two values compare as numbers: two texts only if both are written as numbers. */
+function areNumbers(left: unknown, right: unknown): boolean {
+  const isDigits = (value: unknown) => typeof value === 'string' && DIGITS.test(value)
+  if (typeof left === 'number') return typeof right === 'number' || isDigits(right)
+  return typeof right === 'number' ? isDigits(left) : isNumeric(left) && isNumeric(right)
+}
+
 /**
  * Compares two numbers, or texts such as the money `100.00`, by their exact value: negative, zero or positive.
  * Undefined if one of them is no number. The one rule of expressions, conditions and filters.
  */
 export function compareNumbers(left: unknown, right: unknown): number | undefined {
-  if (!isNumeric(left) || !isNumeric(right)) return undefined
+  if (!areNumbers(left, right)) return undefined
   if (typeof left === 'number' && typeof right === 'number') return left - right
   if (String(left).length <= EXACT && String(right).length <= EXACT) return Number(left) - Number(right)
   const [a, b] = [parseDecimal(left), parseDecimal(right)]

@@ -16,24 +16,24 @@ const PERCENT = '%([0-9a-fA-F]{2})'
 const ENTITY = '&(?:#0{0,5}(\\d{1,5})|#[xX]0{0,5}([0-9a-fA-F]{1,4})|([a-zA-Z]{2,7}));'
 const BACKSLASH = '\\\\{1,8}(?:u([0-9a-fA-F]{4})|x([0-9a-fA-F]{2}))'
 
-interface Kind {
+interface EscapeKind {
   /** Found in a text that has such an escape. */
   mark: RegExp
   escapes: RegExp
 }
 
-const KINDS: Kind[] = [
+const KINDS: EscapeKind[] = [
   { mark: new RegExp(PERCENT), escapes: new RegExp(`${PERCENT}|(?!)()()()()()`, 'g') },
   { mark: new RegExp(ENTITY), escapes: new RegExp(`(?!)()|${ENTITY}|(?!)()()`, 'g') },
   { mark: new RegExp(BACKSLASH), escapes: new RegExp(`(?!)()()()()|${BACKSLASH}`, 'g') },
 ]
 
-const ALL: Kind = { mark: /[%&\\]/, escapes: new RegExp(`${PERCENT}|${ENTITY}|${BACKSLASH}`, 'g') }
+const ALL: EscapeKind = { mark: /[%&\\]/, escapes: new RegExp(`${PERCENT}|${ENTITY}|${BACKSLASH}`, 'g') }
 
 /**
- * The forms of a text without its escapes, level by level; none if it has no escapes. Each kind alone, because a text may
- * have what only looks like an escape of another kind, and all kinds. A level takes 0.1 s for each MiB of nothing but
- * escapes, so that where only one kind can be, its first level is not made twice.
+ * The forms of a text without its escapes, level by level; none if it has no escapes. Decodes each kind alone, because a
+ * text may contain what only looks like another kind, and all kinds together. A level takes 0.1 s per MiB of nothing but
+ * escapes, so the first level is decoded only once if the text has one kind.
  */
 export function unescapedForms(text: string): Unescaped[] {
   const kinds = KINDS.filter(({ mark }) => mark.test(text))
@@ -47,7 +47,7 @@ export function unescapedForms(text: string): Unescaped[] {
 }
 
 /** The levels of a kind, after the first one where that is known. */
-function levelsOf(text: string, kind: Kind, first?: Unescaped): Unescaped[] {
+function levelsOf(text: string, kind: EscapeKind, first?: Unescaped): Unescaped[] {
   const forms: Unescaped[] = []
   let last = first
   for (let level = first ? 1 : 0; level < LEVELS; level++) {
@@ -61,7 +61,7 @@ function levelsOf(text: string, kind: Kind, first?: Unescaped): Unescaped[] {
 function withoutEscapes(
   text: string,
   before: Unescaped | undefined,
-  { mark, escapes }: Kind,
+  { mark, escapes }: EscapeKind,
 ): Unescaped | undefined {
   if (!mark.test(text)) return undefined
   const startOf = (at: number) => (before ? before.starts[at]! : at)

@@ -13,7 +13,7 @@ export interface CatalogueEvent {
 }
 
 /** The actions of every record kind, with their words in titles. */
-const ACTIONS = {
+export const ACTIONS = {
   created: 'created',
   updated: 'updated',
   deleted: 'deleted',

@@ -1,6 +1,6 @@
 /** Paths into a JSON value, as its owner writes them: `user.ssn`, `items[0].id`, `$["a.b"].c`. */
 
-/** The steps of a path; of one that names no value, those that can be read. */
+/** The steps of a path; if the path is not supported, those steps that can be read. */
 export const stepsOf = (path: string): string[] =>
   [...withoutRoot(path).matchAll(STEP)].map(([, quoted, single, bare]) => quoted ?? single ?? bare!)
 

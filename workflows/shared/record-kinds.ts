@@ -17,6 +17,9 @@ export const RECORD_KINDS = {
 export type KindName = keyof typeof RECORD_KINDS
 export type KindObject = (typeof RECORD_KINDS)[KindName]
 
+/** The kinds that an incoming webhook can write. */
+export const TARGET_KINDS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies KindName[]
+
 export const kindNames = Object.keys(RECORD_KINDS) as KindName[]
 export const kindObjects = Object.values(RECORD_KINDS)
 

@@ -12,10 +12,11 @@ export interface Limits {
   /** Characters of JSON after which a segment leaves the ready nodes to the next one: one statement writes them. */
   segmentCharacters: number
   /**
-   * Characters of JSON of the commands in one answer; the others follow in the next segment. A workflow task holds the
-   * answers and the commands of up to five segments, and a message to Temporal at most 4 MB.
+   * Bytes of JSON after which the commands of the next nodes follow in the next segment; one answer has twice as many at
+   * most. A workflow task holds the answers and the commands of up to five segments: less than 2 MB, encrypted or not,
+   * where a message to Temporal may have 4 MB.
    */
-  commandCharacters: number
+  commandBytes: number
   /** Items of a loop that are read at a time; in a retry, with their nodes. */
   itemsPage: number
   /** Bytes of one value (a rendered config, an output) as JSON. */
@@ -36,7 +37,7 @@ export const LIMITS: Limits = {
   segmentNodes: 100,
   segmentMs: 500,
   segmentCharacters: 4 * 1024 * 1024,
-  commandCharacters: 64 * 1024,
+  commandBytes: 64 * 1024,
   itemsPage: 50,
   valueBytes: 1024 * 1024,
   runBytes: 8 * 1024 * 1024,

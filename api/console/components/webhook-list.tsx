@@ -16,7 +16,9 @@ interface Webhook {
 
 export const mayChangeWebhooks = ({ session }: View): boolean => includesRole(session!.role, 'admin')
 
-/** The page that lists the incoming or the outgoing webhooks; `none`: what they are good for, shown while there is none. */
+/**
+ * The page that lists the incoming or the outgoing webhooks; `none`: what they are good for, shown while there is none.
+ */
 export function webhookList<T extends Webhook>(
   view: View,
   webhooks: List<T>,

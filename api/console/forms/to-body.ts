@@ -3,8 +3,8 @@ import type { Form } from './form.ts'
 
 /**
  * The body of a request, from the fields of a form. What does not fit its type is sent as it was typed: the API says why
- * it refuses it. Fields that the form does not have are left out; empty ones are null, or left out with `omitEmpty`; those
- * that are as in `stored` are left out.
+ * it refuses it. Fields that the form does not have are left out; empty ones are null, or left out with `omitEmpty`;
+ * those that are as in `stored` are left out.
  */
 export function toBody(
   specs: readonly FieldSpec[],

@@ -157,7 +157,9 @@ async function checked({ change }: View, spec: string) {
 
 interface Edited {
   spec: string
-  /** The version that the spec was made from, if that is not the newest: a save must not replace one that was not seen. */
+  /**
+   * The version that the spec was made from, if that is not the newest: a save must not replace one that was not seen.
+   */
   version?: number
   validation?: Validation | undefined
   problems?: string[]

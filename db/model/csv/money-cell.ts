@@ -35,7 +35,9 @@ const SIGNS: Record<string, string> = {
   円: 'JPY',
 }
 
-/** Signs of several currencies, by their names: the organization's own if it is one of them, else the import says which. */
+/**
+ * Signs of several currencies, by their names: the organization's own if it is one of them, else the import says which.
+ */
 export const SHARED_SIGNS = {
   dollar: ['USD', 'CAD', 'AUD', 'NZD', 'SGD', 'HKD', 'MXN', 'ARS', 'CLP', 'COP', 'TWD'],
   yen: ['JPY', 'CNY'],

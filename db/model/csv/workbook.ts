@@ -4,8 +4,9 @@ import { type CellType, unescapeFormula } from './read-cell.ts'
 import { readRows } from './rows.ts'
 
 /**
- * A workbook (Office Open XML) from CSV, such as the rows of an export, as a stream: whatever its size, the memory holds a piece of
- * it. `types`: of the columns; the cells of numbers are numbers, all others texts, which no spreadsheet executes.
+ * A workbook (Office Open XML) from CSV, such as the rows of an export, as a stream: whatever its size, the memory holds
+ * a piece of it. `types`: of the columns; the cells of numbers are numbers, all others texts, which no spreadsheet
+ * executes.
  */
 export function workbook(csv: AsyncIterable<Buffer>, types: ReadonlyMap<string, CellType>): Readable {
   const zip = new ZipFile()

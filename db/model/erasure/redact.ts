@@ -10,8 +10,8 @@ export interface Redacted {
 /**
  * Removes a person from the values of a row, which are JSON: a record of the contact keeps only its id; an object that
  * has an address or a number as one of its values loses all of them, because the others are of the same person; in other
- * texts only what names the person goes. A row that only has the name stays as it is unless `byName`: the name may be
- * another's.
+ * texts only the name, addresses and numbers are removed. A row that has only the name stays as it is unless `byName`,
+ * because another person may have the same name.
  */
 export function redactRow(row: Record<string, unknown>, person: Finder, byName: boolean): Redacted {
   const found = { key: false, name: false }

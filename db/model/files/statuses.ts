@@ -1,7 +1,7 @@
 /**
- * The statuses of imports and exports, and the tables of all moves between them. The files in `db/files/moves` contain the
- * statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these tables
- * and tries every move on every status.
+ * The statuses of imports and exports, and the tables of all moves between them. The files in `db/files/moves` contain
+ * the statements: nothing else changes `imports.status` or `exports.status`. `test/db/files/moves.test.ts` reads these
+ * tables and tries every move on every status.
  *
  * imports: inserted as `created` (`db/imports/imports.ts`).
  *

@@ -46,7 +46,7 @@ export interface RowFields {
   outcome?: GivenOutcome
   /** The keys of the records to link. */
   links?: { column: string; target: Target; keys: string[] }[]
-  /** That of the record to update. */
+  /** The id of the record to update. */
   id?: string
   /** All addresses and numbers. */
   several?: Partial<Record<Several, string[]>>
@@ -78,7 +78,7 @@ export interface Reading {
   currency: string
   /** The time zone of times without an offset. */
   timezone: string
-  /** That of phone numbers without a country code. */
+  /** The country of phone numbers without a country code. */
   country?: string | undefined
   /** Whether stages that no pipeline has are created. */
   create_stages?: boolean
@@ -126,7 +126,9 @@ const meaningOf = ({ values }: Reading, { name }: Column, text: string): string 
   return meant === undefined ? text : meant
 }
 
-/** The first address and number of all are those of the record, unless another column has them; the rest are its others. */
+/**
+ * The first address and number of all are those of the record, unless another column has them; the rest are its others.
+ */
 function keepSeveral({ fields, several = {} }: RowFields): void {
   for (const [field, all, others] of [
     ['email', several.emails, 'other_emails'],
@@ -215,7 +217,7 @@ function put(row: RowFields, of: Column, cell: string, reading: Reading): void {
       text = amount
       if (currency) row.named = { column, currency }
     }
-    // The label of a stage, or of one that was created: the pipeline of the deal decides which.
+    // The label of a stage that exists or that the import creates: the pipeline of the deal decides which stage it is.
     const value =
       isLabel(target, text) || (reading.create_stages && stageMissing(target, text))
         ? text.trim()

@@ -43,7 +43,10 @@ export interface Target {
     | 'outcome'
     | Consent
     | CloseTime
-  /** For a `link`: the kind of the records, a key by which `finderBy` finds them, and the reference field that the first of them fills. */
+  /**
+   * For a `link`: the kind of the records, a key by which `finderBy` finds them, and the reference field that the first
+   * of them fills.
+   */
   link?: { kind: KindName; by: string; field?: string }
   /** Several columns may have it. */
   isShared?: true

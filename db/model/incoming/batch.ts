@@ -3,20 +3,34 @@ import { stepsOf } from '../../../workflows/shared/paths.ts'
 import { AppError } from '../errors.ts'
 import { normalise } from '../records/synonyms.ts'
 import { matchesIn } from './mapping/automatic.ts'
+import { WRAPPERS } from './mapping/guess.ts'
 import { leaves } from './mapping/leaves.ts'
+import { withoutAttempt } from './mapping/senders/attempt.ts'
 import { senderOf } from './mapping/senders/index.ts'
 import { combinedPaths } from './mapping/unmapped.ts'
 import type { Payload } from './parse-body.ts'
-import { type IncomingWebhook, pathOfKey } from './types.ts'
+import { type IncomingWebhook, pathOfKey, type TargetKind } from './types.ts'
 
 /** Records of one request. */
 export const MAX_ITEMS = 1_000
 
 /**
- * Names of lists of records in an envelope, normalised. A list of attendees belongs to one booking, and one of items to one
- * order: they are none.
+ * Names of lists of records in an envelope, normalised. A list of attendees belongs to one booking, and one of answers to
+ * one form: they are none.
  */
 const LISTS = new Set('batch contacts data events leads records'.split(' '))
+
+/** Names of lists that may be of things too: they are of records if each item has an address of a person. */
+const MAYBE_LISTS = new Set(
+  'results items people persons users customers clients subscribers members profiles rows entries objects list submissions notifications'
+    .concat(
+      ' contact lead record result item person user customer client subscriber member profile row entry event',
+    )
+    .split(' '),
+)
+
+/** Objects in which a list of records may be: `response: {customers: {customer: […]}}`. */
+const MAX_DEPTH = 3
 
 /** What is around the list is repeated for each item: more than this, in characters of JSON, is no envelope. */
 const MAX_ENVELOPE = 512
@@ -25,35 +39,95 @@ export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners'>>
 
 /**
- * The records of a JSON body that is a list of records, or an envelope around one, each as if it had been sent alone; with
- * its envelope, where `data: [{…}, {…}]` becomes `data: {…}`. Undefined for a body that is one record, such as a list of
+ * The records of a body that is a list of records, or an envelope around one, each as if it had been sent alone; with its
+ * envelope, where `data: [{…}, {…}]` becomes `data: {…}`. Undefined for a body that is one record, such as a list of
  * answers, and where a path of the webhook names an item of the list. Throws invalid_request for too many. Pure.
+ * @param isJson a body of JSON that is an array is below `items`.
  */
-export function itemsOf(payload: Payload, settings: BatchSettings): Payload[] | undefined {
+export function itemsOf(payload: Payload, settings: BatchSettings, isJson = true): Payload[] | undefined {
   // A workflow takes the list as the sender sent it.
   if (settings.kind === 'none') return undefined
-  const members = Object.entries(payload)
-  // `parseBody` puts a body that is an array below `items`.
-  const isBare = members.length === 1 && members[0]![0] === 'items'
-  const lists = members.filter(
-    ([name, value]) => (isBare || LISTS.has(normalise(name))) && isListOfObjects(value),
-  )
-  const [name, list] = lists[0] ?? []
-  if (name === undefined || lists.length > 1 || namesItemOf(name, settings)) return undefined
-  const items = list as Payload[]
-  const { [name]: _, ...envelope } = payload
-  if (!isBare && (items.length < 2 || !isEnvelope(envelope, settings))) return undefined
-  if (leaves({ [name]: items.slice(0, 2) }).some(({ isAnswer, path }) => isAnswer && isMember(path)))
-    return undefined
+  const found = ofSender(payload) ?? listIn(payload, settings, isJson)
+  if (!found || namesItemOf(found.path, settings)) return undefined
+  const { path, items, isAlone } = found
   if (items.length > MAX_ITEMS)
     throw new AppError(
       'invalid_request',
       `the body has ${items.length} records: at most ${MAX_ITEMS} are accepted`,
     )
-  // A known sender is recognised by the record itself.
-  const isAlone = isBare || senderOf({ headers: {}, payload: items[0]! })
-  return isAlone ? items : items.map((item) => ({ ...envelope, [name]: item }))
+  return isAlone ? items : items.map((item) => withItem(payload, path, item))
 }
+
+/** A list of records in a body. */
+interface Found {
+  path: string[]
+  items: Payload[]
+  /** Whether the items are records without what is around them. */
+  isAlone?: boolean
+}
+
+/** The list in which a known sender has several records, such as the notifications of Salesforce. */
+function ofSender(payload: Payload): Found | undefined {
+  const sender = senderOf({ headers: {}, payload })
+  const path = sender?.recordsAt
+  const items = path?.reduce<unknown>((value, name) => Object(value)[name], payload)
+  if (!path || !isListOfObjects(items)) return undefined
+  return {
+    path,
+    items: items.map((item) => withoutAttempt(sender, withItem(payload, path, item))),
+    isAlone: true,
+  }
+}
+
+function listIn(payload: Payload, settings: BatchSettings, isJson: boolean): Found | undefined {
+  const members = Object.entries(payload)
+  // `parseBody` puts a body that is an array below `items`.
+  if (isJson && members.length === 1 && members[0]![0] === 'items' && isListOfObjects(payload.items))
+    return isAnswers('items', payload.items)
+      ? undefined
+      : { path: ['items'], items: payload.items, isAlone: true }
+  const found = within(payload, settings.kind as TargetKind)
+  if (!found || found.items.length < 2 || isAnswers(found.path.at(-1)!, found.items)) return undefined
+  if (!isEnvelope(withItem(payload, found.path, undefined), settings)) return undefined
+  // A known sender is recognised by the record itself.
+  return senderOf({ headers: {}, payload: found.items[0]! }) ? { ...found, isAlone: true } : found
+}
+
+/** The only list of records in an object, or in the only object of it that may have one. */
+function within(payload: Payload, kind: TargetKind, depth = MAX_DEPTH): Found | undefined {
+  const members = Object.entries(payload)
+  const lists = members.flatMap(([name, value]): Found[] => {
+    if (!isListOfObjects(value)) return []
+    const is = normalise(name)
+    const isOne =
+      (LISTS.has(is) && depth === MAX_DEPTH) ||
+      ((LISTS.has(is) || MAYBE_LISTS.has(is)) && kind === 'contacts' && value.every(hasAddress))
+    return isOne ? [{ path: [name], items: value }] : []
+  })
+  if (lists.length > 0 || depth === 1) return lists.length === 1 ? lists[0] : undefined
+  const inner = members.flatMap(([name, value]): Found[] => {
+    const is = normalise(name)
+    if (!isObject(value) || !(WRAPPERS.has(is) || LISTS.has(is) || MAYBE_LISTS.has(is))) return []
+    const found = within(value, kind, depth - 1)
+    return found ? [{ ...found, path: [name, ...found.path] }] : []
+  })
+  return inner.length === 1 ? inner[0] : undefined
+}
+
+/** Whether a record has an address of a person of its own: an item of an order has a name only. */
+const hasAddress = (item: Payload): boolean =>
+  matchesIn(leaves(item), 'contacts').some(({ field }) => ['email', 'phone', 'mobile_phone'].includes(field))
+
+/** The body with an item in the place of its list; undefined: without it. `items: […]` becomes `item: {…}`. */
+function withItem(payload: Payload, [name = '', ...inner]: string[], item: Payload | undefined): Payload {
+  const { [name]: value, ...others } = payload
+  if (inner.length > 0) return { ...payload, [name]: withItem(value as Payload, inner, item) }
+  if (item === undefined) return others
+  return { ...others, [name === 'items' ? 'item' : name]: item }
+}
+
+const isAnswers = (name: string, items: Payload[]): boolean =>
+  leaves({ [name]: items.slice(0, 2) }).some(({ isAnswer, path }) => isAnswer && isMember(path))
 
 const isListOfObjects = (value: unknown): value is Payload[] =>
   Array.isArray(value) && value.length > 0 && value.every(isObject)
@@ -61,16 +135,19 @@ const isListOfObjects = (value: unknown): value is Payload[] =>
 /** Whether a list is one of answers: `items[0].value`, not `items[0].emails[0].value`. */
 const isMember = (path: string) => /^[^.[]+\[\d+\]\.[^.[]+$/.test(path)
 
-/** Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open. */
+/**
+ * Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open.
+ */
 const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchSettings) =>
   field_mapping.mode === 'automatic' &&
   kind !== 'none' &&
   JSON.stringify(envelope).length <= MAX_ENVELOPE &&
-  matchesIn(leaves(envelope), kind).length === 0
+  // An opt-out in the envelope is one of each person in the list.
+  matchesIn(leaves(envelope), kind).every(({ because }) => because === 'opt-out')
 
 /** Whether a path of the webhook reads a certain item: its owner takes the list as one record. */
 function namesItemOf(
-  name: string,
+  list: string[],
   { field_mapping, deduplication, workflow_inputs = {}, listeners = [] }: BatchSettings,
 ): boolean {
   const rules = field_mapping.mode === 'manual' ? field_mapping.rules : []
@@ -84,5 +161,7 @@ function namesItemOf(
       .filter((path) => path.startsWith('payload'))
       .map((path) => path.slice('payload'.length)),
   ]
-  return paths.map(stepsOf).some(([first, second]) => first === name && /^\d+$/.test(second ?? ''))
+  return paths
+    .map(stepsOf)
+    .some((steps) => list.every((name, at) => steps[at] === name) && /^\d+$/.test(steps[list.length] ?? ''))
 }

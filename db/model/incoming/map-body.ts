@@ -6,7 +6,7 @@ import { mapPayload } from './mapping/map.ts'
 import { type Proposal, proposeMapping } from './mapping/propose.ts'
 import type { SenderRequest } from './mapping/senders/types.ts'
 import type { Mapped } from './mapping/types.ts'
-import { isJson, type Payload, parseBody, parseText } from './parse-body.ts'
+import { isJson, isXml, type Payload, parseBody, parseText } from './parse-body.ts'
 import { type Hidden, SecretFields } from './secret-fields.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
@@ -33,7 +33,7 @@ export interface Refused {
   details: ErrorDetails
 }
 
-/** Parses and maps a body. Of a batch, as a sample or an old log entry has it, the first record. Pure. */
+/** Parses and maps a body; of a batch (in a sample or an old log entry) it takes the first record. Pure. */
 export function mapBody(body: Body, mapping: Mapping): MappedPayload | { refused: Refused } {
   return parsed(body, (whole) => {
     const items = itemsIn(whole, body, mapping)
@@ -112,7 +112,7 @@ export function proposeFrom(
 }
 
 const itemsIn = (payload: Payload, { type }: Body, settings: BatchSettings): Payload[] | undefined =>
-  isJson(type) ? itemsOf(payload, settings) : undefined
+  isJson(type) || isXml(type) ? itemsOf(payload, settings, isJson(type)) : undefined
 
 /** An AppError is returned: a thread could not throw it. */
 function parsed<T>({ content, type }: Body, work: (payload: Payload) => T): T | { refused: Refused } {

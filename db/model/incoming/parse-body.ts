@@ -114,6 +114,9 @@ function declaredCharset(bytes: Buffer): string | undefined {
 export const isJson = (contentType: string): boolean =>
   formatOf(parseContentType(contentType).essence) === 'json'
 
+export const isXml = (contentType: string): boolean =>
+  formatOf(parseContentType(contentType).essence) === 'xml'
+
 function formatOf(essence: string): Format | undefined {
   if (/^application\/(json|[\w.-]+\+json)$/.test(essence)) return 'json'
   if (essence === 'application/x-www-form-urlencoded') return 'form'

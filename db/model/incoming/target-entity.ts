@@ -1,5 +1,10 @@
-import { capitalized, type KindObject, RECORD_KINDS } from '../../../workflows/shared/record-kinds.ts'
-import { TARGET_KINDS, type TargetKind, type WebhookKind } from './types.ts'
+import {
+  capitalized,
+  type KindObject,
+  RECORD_KINDS,
+  TARGET_KINDS,
+} from '../../../workflows/shared/record-kinds.ts'
+import type { TargetKind, WebhookKind } from './types.ts'
 
 /**
  * `target_entity` is the kind of a webhook's records in its table and on the wire: `Contact` for `contacts`. Everything

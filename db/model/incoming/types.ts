@@ -1,10 +1,8 @@
-import type { KindName } from '../../../workflows/shared/record-kinds.ts'
+import type { TARGET_KINDS } from '../../../workflows/shared/record-kinds.ts'
 import type { Source } from './source.ts'
 
 /** The settings of an incoming webhook, as stored and as /app shows them. */
 
-/** The kinds that an incoming webhook can write. */
-export const TARGET_KINDS = ['contacts', 'companies', 'deals', 'tasks'] as const satisfies KindName[]
 export type TargetKind = (typeof TARGET_KINDS)[number]
 
 /** What a webhook's requests write; `none`: no record, they only start workflows. */
@@ -25,16 +23,20 @@ export const SENDER_VERIFICATIONS = [
   'slack',
   'hubspot',
   'calendly',
+  'customerio',
   'intercom',
   'linear',
+  'linkedin',
   'mailgun',
   'paddle',
   'sendgrid',
+  'square',
   'svix',
   'twilio',
   'typeform',
   'webflow',
   'zendesk',
+  'zoom',
 ] as const
 export type SenderVerification = (typeof SENDER_VERIFICATIONS)[number]
 

@@ -23,7 +23,8 @@ import { normalise } from './synonyms.ts'
 /**
  * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares
  * case-insensitively, whole values in their stored form; a date without a time means the whole day; `ne` and `nin`
- * include null; a custom field without a definition filters as text, but in the order of numbers where the values are numbers.
+ * include null; a custom field without a definition filters as text, but in the order of numbers where the values are
+ * numbers.
  */
 export interface Filter {
   field: string

@@ -27,7 +27,7 @@ const words = (text: string) => new Set(text.split(' '))
 
 /** Parent names of values that belong to the person in the payload; `attendees: [{…}]` as well. */
 export const PERSON_WORDS = words(
-  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent requester submitter participant registrant'
+  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent requester submitter participant registrant candidate prospect caller visitor donor patient student'
     .split(' ')
     .flatMap((word) => [word, `${word}s`])
     .join(' '),
@@ -48,5 +48,5 @@ export const SUBJECT_WORDS = {
  * of ours, and must not become a contact.
  */
 export const UNRELATED_WORDS = words(
-  'organizer organiser organizers organisers host hosts owner owners agent agents manager team teams createdby updatedby modifiedby previous previousattributes previousdata before old salesrep assignee assignedto actor actors reporter reporters author authors creator creators sender merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
+  'organizer organiser organizers organisers host hosts owner owners agent agents manager team teams createdby updatedby modifiedby sentby postedby taggedby sharedby addedby invitedby approvedby changedby performedby initiatedby previous previousattributes previousdata before old salesrep assignee assignees assignedto membercreator recruiter recruiters coordinator hiringteam actor actors reporter reporters author authors creator creators sender merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
 )

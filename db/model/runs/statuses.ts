@@ -1,10 +1,10 @@
 import { OPEN_RUN_STATUSES, type RunStatus } from '../../../workflows/shared/statuses.ts'
 
 /**
- * The statuses of a run, which workflow code knows too (`workflows/shared/statuses.ts`), and the table of all moves between
- * them. The files in `db/runs/moves/` contain the statements: nothing else changes `runs.status`. A run is inserted as
- * `queued` (`db/runs/runs.ts`), which is the outbox: the relay starts its workflow. `test/db/runs/moves.test.ts` reads this
- * table and tries every move on every status.
+ * The statuses of a run, which workflow code knows too (`workflows/shared/statuses.ts`), and the table of all moves
+ * between them. The files in `db/runs/moves/` contain the statements: nothing else changes `runs.status`. A run is
+ * inserted as `queued` (`db/runs/runs.ts`), which is the outbox: the relay starts its workflow.
+ * `test/db/runs/moves.test.ts` reads this table and tries every move on every status.
  *
  * | move | from | to | made by | condition | also |
  * |---|---|---|---|---|---|

@@ -32,11 +32,12 @@ export interface ReadyDelivery {
 }
 
 /**
- * Logs an attempt before it is sent. A retry without a slot takes one: after the lock, so that the statement sees the slots
- * that others took before it, and with COMMIT in the same message, because all claims wait for the lock. (One that was
- * held from before the delivery was read let 20 retries a second begin.)
+ * Logs an attempt before it is sent. A retry without a slot takes one: after the lock, so that the statement sees the
+ * slots that others took before it, and with COMMIT in the same message, because all claims wait for the lock. (One that
+ * was held from before the delivery was read let 20 retries a second begin.)
  * @param relayId of the worker that makes the attempt.
- * @returns its number, from 1; undefined if no slot is free, or the delivery was held, has ended, or differs from `ready`.
+ * @returns its number, from 1; undefined if no slot is free, or the delivery was held, has ended, or differs from
+ * `ready`.
  */
 export async function beginAttempt(
   tx: Tenant,

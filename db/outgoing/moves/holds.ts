@@ -4,7 +4,9 @@ import type { System, Tenant } from '../../postgres/tenancy.ts'
 import { chargeDeliveries, remainingQuota } from '../quota.ts'
 import type { Release } from './queue.ts'
 
-/** Deliveries that wait for their endpoint, for the quota or for a user; the table is in `db/model/outgoing/statuses.ts`. */
+/**
+ * Deliveries that wait for their endpoint, for the quota or for a user; the table is in `db/model/outgoing/statuses.ts`.
+ */
 
 /**
  * Holds the open deliveries of an endpoint that became Inactive. Their workflows are signalled and end; their attempts

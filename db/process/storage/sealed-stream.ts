@@ -27,7 +27,9 @@ export async function* sealStream(
 /** What was read is not what was sealed. */
 export class DamagedContent extends Error {}
 
-/** The content. Throws DamagedContent where it was altered or truncated, or sealed with another key or for something else. */
+/**
+ * The content. Throws DamagedContent where it was altered or truncated, or sealed with another key or for something else.
+ */
 export async function* openStream(
   key: Buffer,
   boundTo: Buffer,

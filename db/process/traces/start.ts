@@ -3,8 +3,8 @@ import type { Logger } from '../log.ts'
 import type { TraceSettings } from './open-telemetry.ts'
 
 /**
- * The traces of the process `api` or `worker`; undefined unless an OTLP endpoint or exporter is configured. The packages of
- * OpenTelemetry are loaded only then.
+ * The traces of the process `api` or `worker`; undefined unless an OTLP endpoint or exporter is configured. The packages
+ * of OpenTelemetry are loaded only then.
  */
 export async function startTraces(
   process: string,

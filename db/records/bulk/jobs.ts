@@ -155,22 +155,32 @@ export interface UndoPreview {
   updated: number
   /** Records that it deleted, which the undo restores. */
   deleted: number
-  /** The kinds of these records. */
-  entities: KindName[]
+  /** The kinds of these records, each with the fields that it changed in records that were there before. */
+  fields: Map<KindName, string[]>
 }
 
 /** The number of records that an import or a job changed. */
 export async function previewUndo(tx: Tenant, undoes: string): Promise<UndoPreview> {
-  const { rows } = await tx.trx.raw<{ rows: (Omit<UndoPreview, 'entities'> & { objects: string[] })[] }>(
+  const { rows } = await tx.trx.raw<{
+    rows: (Omit<UndoPreview, 'fields'> & { objects: { object: string; fields: string[] | null }[] })[]
+  }>(
     `select count(*) filter (where made)::integer as created, count(*) filter (where gone)::integer as deleted,
        count(*) filter (where not made and not gone)::integer as updated,
-       array(select distinct object from record_history where organization_id = ? and job_id = ?) as objects
+       (select coalesce(json_agg(o), '[]') from (
+          select object, array_agg(distinct field) filter (where field is not null) as fields
+          from record_history
+          left join lateral jsonb_object_keys(changes) as c (field) on action = 'updated'
+          where organization_id = ? and job_id = ? group by object) o) as objects
      from (select bool_or(action in ('created', 'restored')) as made, bool_or(action = 'deleted') as gone
            from record_history where organization_id = ? and job_id = ? group by record_id) changed`,
     [tx.organizationId, undoes, tx.organizationId, undoes],
   )
   const { objects, ...counts } = rows[0]!
-  return { ...counts, entities: kindNames.filter((kind) => objects.includes(kinds[kind].object)) }
+  const fields = kindNames.flatMap((kind) => {
+    const changed = objects.find(({ object }) => object === kinds[kind].object)
+    return changed ? [[kind, changed.fields ?? []] as const] : []
+  })
+  return { ...counts, fields: new Map(fields) }
 }
 
 /**

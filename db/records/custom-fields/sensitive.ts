@@ -163,7 +163,7 @@ export async function requireNoValues(tx: Tenant, kind: KindName, name: string):
 
 const PLAIN_BATCH = 500
 
-/** Seals the values that a version before the sealing has written. Can be interrupted and repeated. @returns their number. */
+/** Seals values that a version without sealing has written. Can be interrupted and repeated. @returns their number. */
 export async function sealPlain(system: System, sealer: Sealer): Promise<number> {
   for (let sealed = 0; ; ) {
     const rows = await system('sensitive_values')

@@ -11,7 +11,8 @@ import { limitRate } from './rate.ts'
 /**
  * Decides about up to `limit` due held runs of the organization, in one transaction: renders the keys of new ones, then
  * each passes its predecessor, debounce, rate and concurrency, or waits in its row. Every start passes here, whatever
- * made it (a request, an event, a schedule, a node, a retry), so that each is decided once. @returns whether there may be more.
+ * made it (a request, an event, a schedule, a node, a retry), so that each is decided once. @returns whether there may be
+ * more.
  */
 export async function admitRuns(tx: Tenant, limit: number): Promise<boolean> {
   const due = await lockDue(tx, limit)

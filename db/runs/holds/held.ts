@@ -6,8 +6,9 @@ import { ORGANIZATION_FACTS } from '../state.ts'
 
 /**
  * Runs that are held back by a key of their workflow's settings (`debounce`, `rate`, `concurrency`), or by the run that
- * has the key of their start: queued rows with a `hold`, which claims do not read. So they survive whatever starts them, and a backlog of 20,000 costs others nothing. A
- * relay looks at a row when its `hold_until` has passed, for one organization in one transaction: see admit.ts.
+ * has the key of their start: queued rows with a `hold`, which claims do not read. So they survive whatever starts them,
+ * and a backlog of 20,000 costs others nothing. A relay looks at a row when its `hold_until` has passed, for one
+ * organization in one transaction: see admit.ts.
  */
 export const HOLDS = ['admission', 'predecessor', 'debounce', 'rate', 'key'] as const
 export type Hold = (typeof HOLDS)[number]

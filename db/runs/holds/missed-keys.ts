@@ -61,7 +61,9 @@ export async function wakeMissed(system: System, places: Places, limit: number):
   return { organization: organizations.length < limit ? FIRST : organizations.at(-1)!, keys }
 }
 
-/** SQL: the order of `runs_key_waiting`. By the organization alone, other indexes would do, which have all that is held. */
+/**
+ * SQL: the order of `runs_key_waiting`. By the organization alone, other indexes would do, which have all that is held.
+ */
 const BY_KEY = 'r.organization_id, r.concurrency_key'
 
 /** The next organizations in which runs wait for keys, by a skip scan of `runs_key_waiting`. */

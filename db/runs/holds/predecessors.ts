@@ -2,11 +2,11 @@ import type { Tenant } from '../../postgres/tenancy.ts'
 import type { HeldRun, Outcome } from './held.ts'
 
 /**
- * A run with the key of one that is being cancelled waits for its end: it is a new run for whoever starts it, but of one
- * key no two runs are ever between their first and last node.
+ * A run waits for the end of a cancelled run with the same key. The caller sees a new run at once, but two runs of a key
+ * never execute nodes at the same time.
  */
 
-/** The end of the predecessor wakes a run; this finds one of which the run was not told. */
+/** The end of the predecessor wakes a run. The run also looks after this time, in case the wake-up was lost. */
 const AGAIN_MS = 60_000
 
 /** Holds the runs whose predecessor is open. @returns the runs that go on. */

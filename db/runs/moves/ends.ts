@@ -74,7 +74,10 @@ export async function terminateRun(tx: Tenant, id: string): Promise<boolean> {
   })
 }
 
-/** Ends a queued run that the settings of its workflow exclude, by default its concurrency limit. @returns whether it was queued and unclaimed. */
+/**
+ * Ends a queued run that the settings of its workflow exclude, by default its concurrency limit. @returns whether it was
+ * queued and unclaimed.
+ */
 export async function skipRun(
   tx: Tenant,
   id: string,
@@ -174,7 +177,9 @@ async function endRun(
   return true
 }
 
-/** Whether somebody ended the run on purpose: that is no failure, so no event tells of it and no error workflow starts. */
+/**
+ * Whether somebody ended the run on purpose: that is no failure, so no event tells of it and no error workflow starts.
+ */
 const isWanted = (status: EndStatus) => status === 'cancelled' || status === 'terminated'
 
 /** The effects of the end of a run outside of a segment. */

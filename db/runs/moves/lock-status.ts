@@ -22,7 +22,9 @@ export const UNCLAIMED = `status = 'queued' and not exists (
 /** SQL: whether Temporal cannot know the run. */
 export const NEVER_CLAIMED = `resumes = 0 and ${UNCLAIMED}`
 
-/** SQL: whether a key of its workflow's settings holds the run back. It has never had a workflow, also if it was paused. */
+/**
+ * SQL: whether a key of its workflow's settings holds the run back. It has never had a workflow, also if it was paused.
+ */
 export const HELD = `(status = 'queued' and hold is not null)`
 
 /** SQL: whether no workflow works on the run, so that it can end at once. */

@@ -8,8 +8,8 @@ import { lockStatus, UNCLAIMED } from './lock-status.ts'
 
 /**
  * Pauses a run, or requests its pause: no further node starts, attempts in progress end and are recorded, and then the
- * run is paused. A run whose cancellation was requested is not paused before it is applied: the cancellation holds. @returns its new status.
- * Throws `not_found`, `conflict` for a run that has ended.
+ * run is paused. A run whose cancellation was requested is not paused before it is applied: the cancellation holds.
+ * @returns its new status. Throws `not_found`, `conflict` for a run that has ended.
  */
 export async function pauseRun(tx: Tenant, id: string): Promise<RunStatus> {
   const before = await lockStatus(tx, id)

@@ -151,9 +151,9 @@ async function transfer(
 /**
  * Transfers the run, from this segment on, to the Temporal run that a reset in the Temporal UI created. `resumed`: of a
  * workflow that resumes the run, and begins with this segment; `origin` is the Temporal run as which it was started. It
- * was reset only if that one, or another reset of it, has recorded the segment before; otherwise the run has ended, or was
- * resumed again, before the workflow began. A segment of that number of others says nothing: a Temporal that was restored
- * to that moment would bring back a run that was terminated since.
+ * was reset only if that one, or another reset of it, has recorded the segment before; otherwise the run has ended, or
+ * was resumed again, before the workflow began. A segment of that number of others says nothing: a Temporal that was
+ * restored to that moment would bring back a run that was terminated since.
  * @returns false if it was not reset, if that Temporal run owns the row, or owned it and is superseded.
  */
 export async function reopenRun(

@@ -91,12 +91,21 @@ describe('the table of what is stored of senders', function () {
     return [...shown, ...(company ? [`company \`${company.name}\``] : [])].join(', ')
   }
 
-  const counts = async () =>
+  /** All that requests can write, value by value: an update shows in its version and time. */
+  const contents = async () =>
     Promise.all(
-      ['contacts', 'tasks', 'companies', 'notes', 'runs'].map(async (table) =>
-        Number((await test.db.system(table).count({ n: '*' }).first())!.n),
-      ),
+      ['contacts', 'tasks', 'companies', 'notes', 'runs'].map(async (table) => {
+        const rows = await test.db.system(table)
+        return [table, ...rows.map((row) => JSON.stringify(row)).sort()]
+      }),
     )
+
+  /** The messages of an answer, of a batch those of its records. */
+  const messagesOf = ({ message, results }: Record<string, unknown>): unknown[] =>
+    Array.isArray(results) ? results.flatMap(messagesOf) : [message]
+
+  const repeated = (message: unknown) =>
+    /: nothing was written$/.test(String(message)) ? message : 'already received'
 
   /** Sends a request right, again, and forged. @returns its row. */
   async function rowOf(one: SenderRequest): Promise<string> {
@@ -113,17 +122,29 @@ describe('the table of what is stored of senders', function () {
       const { query, ...request } = proven(one, verification, webhook.url, isForged)
       return test.api.request('POST', `/webhooks/incoming/${webhook.id}${query}`, { key: null, ...request })
     }
-    const before = await counts()
+    const before = await contents()
     const forged = await post(true)
     equal(forged.status, 401, `${one.sender}: ${JSON.stringify(forged.body)}`)
-    deepEqual(await counts(), before, `${one.sender}, forged`)
+    deepEqual(await contents(), before, `${one.sender}, forged`)
     const first = await post(false)
     equal(first.status, 200, `${one.sender}: ${JSON.stringify(first.body)}`)
-    const after = await counts()
+    const after = await contents()
     const again = await post(false)
     equal(again.status, 200, JSON.stringify(again.body))
-    deepEqual(await counts(), after, `${one.sender}, twice`)
-    const { record_id, action, message } = first.body
+    deepEqual(await contents(), after, `${one.sender}, twice`)
+    deepEqual(again.headers.get('content-type'), first.headers.get('content-type'))
+    const logged = (await test.logs(webhook)).map(({ action, message, record_id }) => ({
+      action,
+      message,
+      record_id,
+    }))
+    const isXml = typeof first.body === 'string'
+    if (!isXml)
+      deepEqual(messagesOf(again.body), messagesOf(first.body).map(repeated), `${one.sender}, twice`)
+    deepEqual(new Set(logged.slice(0, logged.length / 2).map(({ action }) => action)), new Set(['Skipped']))
+    const { record_id, action, message } = isXml
+      ? { ...logged.at(-2), action: 'created, acknowledged' }
+      : first.body
     const record = record_id ? await stored(KINDS[target]!, record_id) : '—'
     await test.db.system('contacts').delete()
     await test.db.system('companies').delete()

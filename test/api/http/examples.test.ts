@@ -51,7 +51,7 @@ interface Call {
 /** The start of a replay's period. */
 const SINCE = '2026-01-01T00:00:00.000Z'
 
-const document: OpenApi = openApi(routes, appRoutes, '/')
+const document: OpenApi = await openApi(routes, appRoutes, '/')
 const operations = new Map<string, { method: string; path: string; operation: Operation }>(
   Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => [

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { z } from 'zod'
 import { appRoutes } from '../../../api/app/route-table.ts'
+import { openApi } from '../../../api/http/openapi.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { describeKind } from '../../../db/model/records/describe.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
@@ -43,6 +44,19 @@ describe('/openapi.json', () => {
     }
     for (const name of ['Contact', 'ContactCreate', 'ContactUpdate', 'ContactList', 'RunNode', 'Association'])
       assert.ok(body.components.schemas[name], name)
+  })
+
+  it('is made in turns, between which other requests are answered', async () => {
+    let turns = 0
+    let isMade = false
+    const count = () => {
+      turns++
+      if (!isMade) setImmediate(count)
+    }
+    setImmediate(count)
+    await openApi(routes, appRoutes, '/')
+    isMade = true
+    assert.ok(turns > 1, `${turns} turns of the event loop`)
   })
 
   it('describes every operation under a unique id', async () => {

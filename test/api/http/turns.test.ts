@@ -14,7 +14,9 @@ const CONFIG = {
   TRUSTED_PROXIES: 0,
 }
 
-/** Connects one client after the other, each with a request, then notifies who waits: the server accepts none meanwhile. */
+/**
+ * Connects one client after the other, each with a request, then notifies who waits: the server accepts none meanwhile.
+ */
 const CLIENTS = `
 const { once } = require('node:events')
 const { connect } = require('node:net')

@@ -63,14 +63,18 @@ describe('incoming webhooks', () => {
     assert.equal(second.body.action, 'created')
   })
 
-  it('process a repeated delivery again after 24 hours, also before the purge', async () => {
+  it('process a repeated delivery again after four days, also before the purge', async () => {
     const webhook = await test.createWebhook({ deduplication: { action: 'Create Anyway' } })
     const send = () => test.send(webhook, { email: 'day@example.com' }, { 'webhook-id': 'msg_2' })
     const first = await send()
-    await test.db
-      .system('incoming_deliveries')
-      .where({ webhook_id: webhook.id })
-      .update({ created_at: new Date(Date.now() - 24 * 3_600_000 - 1_000) })
+    const age = (seconds: number) =>
+      test.db
+        .system('incoming_deliveries')
+        .where({ webhook_id: webhook.id })
+        .update({ created_at: new Date(Date.now() - seconds * 1_000) })
+    await age(4 * 86_400 - 60)
+    assert.equal((await send()).body.record_id, first.body.record_id)
+    await age(4 * 86_400 + 1)
     const later = await send()
     assert.notEqual(later.body.record_id, first.body.record_id)
     assert.equal((await send()).body.record_id, later.body.record_id)

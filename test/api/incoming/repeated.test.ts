@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHmac } from 'node:crypto'
+import { SENDERS } from '../../../db/model/incoming/mapping/senders/index.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 
 const secret = 'a secret of the sender'
@@ -77,11 +78,11 @@ describe('requests that a sender repeats', () => {
     const window = async (values: object) =>
       ((await test.createWebhook({ sender: 'webflow', ...values })) as object as { dedupe_window: number })
         .dedupe_window
-    assert.deepEqual([await window({}), await window({ dedupe_window: 0 })], [300, 0])
+    assert.deepEqual([await window({}), await window({ dedupe_window: 0 })], [3_600, 0])
     await test.app('POST', '/webhooks/incoming', { name: 'x', dedupe_window: 86_401 }, 422)
   })
 
-  it('of Cal.com, Calendly, LinkedIn and Mailchimp, which send no id, are found by their body for a day', async () => {
+  it('of Cal.com, Calendly and Mailchimp, which send no id, are found by their body for a day', async () => {
     const at = '2026-03-02T09:14:07.120Z'
     const signed = (body: string): [string, Record<string, string>] => [
       body,
@@ -93,9 +94,45 @@ describe('requests that a sender repeats', () => {
     assert.equal(await isRepeated(calcom, signed(body)), false)
     assert.equal(await isRepeated(calcom, signed(body)), true)
     assert.equal(await isRepeated(calcom, signed(body.replace('"a"', '"b"'))), false)
-    for (const sender of ['calendly', 'linkedin', 'mailchimp']) {
+    for (const sender of ['calendly', 'mailchimp']) {
       const made = (await test.createWebhook({ sender })) as object as { dedupe_window: number }
       assert.equal(made.dedupe_window, 86_400, sender)
+    }
+  })
+
+  it('are known for as long as their sender repeats them: Webflow, Freshdesk, Chargebee', async () => {
+    const ada = { email: 'ada@example.com' }
+    const webflow = { triggerType: 'form_submission', payload: { data: ada } }
+    const freshdesk = { freshdesk_webhook: { ticket_id: 7, ticket_requester_email: 'ada@example.com' } }
+    const chargebee = {
+      id: 'ev_1',
+      object: 'event',
+      event_type: 'customer_created',
+      content: { customer: ada },
+    }
+    const hour = 3_600
+    for (const [sender, payload, seconds] of [
+      // 3 repetitions, each after 10 minutes.
+      ['webflow', webflow, 30 * 60],
+      // After 5, 30 and 60 minutes.
+      ['freshdesk', freshdesk, 95 * 60],
+      // After 2, 6 and 30 minutes, 1, 5, 24 and 48 hours.
+      ['chargebee', chargebee, 78 * hour + 38 * 60],
+    ] as const) {
+      const { verification: own, ...rest } = SENDERS.get(sender)!
+      const verification = own.type === 'webflow' ? { type: 'secret' } : undefined
+      const webhook = await test.createWebhook({ sender, secret, deduplication, verification })
+      const headers: Record<string, string> =
+        own.type === 'basic'
+          ? { Authorization: `Basic ${Buffer.from(`${own.username}:${secret}`).toString('base64')}` }
+          : {}
+      const sent: [object, Record<string, string>] = [payload, headers]
+      assert.equal(await isRepeated(webhook, sent), false, rest.name)
+      await test.db
+        .system('incoming_deliveries')
+        .where({ webhook_id: webhook.id })
+        .update({ created_at: new Date(Date.now() - seconds * 1_000) })
+      assert.equal(await isRepeated(webhook, sent), true, rest.name)
     }
   })
 

@@ -116,6 +116,34 @@ describe('senders that can set no header', () => {
   })
 })
 
+describe('the challenge of Zoom', () => {
+  let test: IncomingTest
+  before(async () => {
+    test = await startIncoming()
+  })
+  after(() => test?.close())
+
+  it('is a signed POST, whose token is answered with its signature', async () => {
+    const webhook = await test.createWebhook({ sender: 'zoom' })
+    const ask = (plainToken: unknown, secret: string) => {
+      const body = JSON.stringify({ event: 'endpoint.url_validation', event_ts: 1, payload: { plainToken } })
+      const time = String(Math.floor(Date.now() / 1000))
+      const mac = createHmac('sha256', secret).update(`v0:${time}:${body}`).digest('hex')
+      const signed = { 'X-Zm-Request-Timestamp': time, 'X-Zm-Signature': `v0=${mac}` }
+      return test.send(webhook, body, { 'X-Webhook-Secret': '', ...signed })
+    }
+    const right = await ask('qgg8vlvZRS6UYooatFL8Aw', webhook.secret)
+    const encryptedToken = createHmac('sha256', webhook.secret).update('qgg8vlvZRS6UYooatFL8Aw').digest('hex')
+    assert.deepEqual(
+      [right.status, right.body],
+      [200, { plainToken: 'qgg8vlvZRS6UYooatFL8Aw', encryptedToken }],
+    )
+    assert.equal((await ask('qgg8vlvZRS6UYooatFL8Aw', 'another secret')).status, 401)
+    const odd = await ask({ a: 1 }, webhook.secret)
+    assert.deepEqual([odd.status, odd.body.action], [200, 'skipped'])
+  })
+})
+
 describe('senders that agx knows', () => {
   let test: IncomingTest
   before(async () => {

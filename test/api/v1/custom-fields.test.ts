@@ -196,6 +196,35 @@ describe('/v1/custom-fields', () => {
     assert.deepEqual(await found('custom_fields.arr=9000'), ['9000'])
   })
 
+  it('sorts by a field without a definition: numbers by value, then texts, page by page', async () => {
+    for (const mrr of [20_000, 5_000, '9000', 'many', 100_000, 'A few', null, 5_000.5, -1])
+      await suite.api.request('POST', '/v1/objects/companies', {
+        body: { name: `mrr ${mrr}`, custom_fields: { mrr } },
+      })
+    const sorted = async (sort: string) => {
+      const values: unknown[] = []
+      let cursor: string | null = null
+      do {
+        const { body } = await suite.api.request(
+          'GET',
+          `/v1/objects/companies?name[starts_with]=mrr&sort=${sort}&limit=2${cursor ? `&cursor=${cursor}` : ''}`,
+        )
+        values.push(...body.data.map((one: { custom_fields: { mrr?: unknown } }) => one.custom_fields.mrr))
+        cursor = body.next_cursor
+      } while (cursor)
+      return values
+    }
+    const numbers = [-1, 5_000, 5_000.5, '9000', 20_000, 100_000]
+    assert.deepEqual(await sorted('custom_fields.mrr&order=asc'), [...numbers, 'A few', 'many', undefined])
+    assert.deepEqual(await sorted('-custom_fields.mrr'), [
+      ...numbers.toReversed(),
+      'many',
+      'A few',
+      undefined,
+    ])
+    assert.deepEqual(await sorted('custom_fields.mrr,-created_at'), [...numbers, 'A few', 'many', undefined])
+  })
+
   it('requires the scope of the kind', async () => {
     const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: ['contacts:read'] })
     assert.equal((await suite.api.request('GET', '/v1/custom-fields/contacts', { key })).status, 200)

@@ -5,7 +5,9 @@ import { PRIVATE_HOSTS } from '../../support/private-hosts.ts'
 import type { Family, Tally } from '../family.ts'
 import type { Ground } from '../ground.ts'
 
-/** Calls to private addresses: spelled in every way, behind names that change, behind redirects, and through the stack. */
+/**
+ * Calls to private addresses: spelled in every way, behind names that change, behind redirects, and through the stack.
+ */
 export const egress: Family = {
   name: 'egress',
   title: 'calls to private addresses',

@@ -4,6 +4,7 @@ import { appRoutes } from '../../../api/app/route-table.ts'
 import { consoleRoutes } from '../../../api/console/route-table.ts'
 import type { AppRoute, Route } from '../../../api/http/route.ts'
 import { routes } from '../../../api/v1/route-table.ts'
+import { kindNames } from '../../../db/model/records/kinds/index.ts'
 import { tenantTables } from '../../support/every-table.ts'
 import { bodyOf, filled, QUERIES, tablesOf } from '../../support/route-paths.ts'
 import type { Family, Tally } from '../family.ts'
@@ -29,11 +30,15 @@ export const tenants: Family = {
     ]
     const session = await attacker.session('owner')
     const before = await restingState(ground)
-    for (const [prefix, route] of all) {
-      if ('stream' in route.response && tablesOf(route.path).length === 0) continue
-      const tables = tablesOf(route.path)
+    const ofEachKind = all.flatMap(([prefix, route]) => {
+      const kinds = route.path.includes('{entity}') ? kindNames : ['']
+      return kinds.map((kind) => ({ prefix, route, pattern: route.path.replace('{entity}', kind) }))
+    })
+    for (const { prefix, route, pattern } of ofEachKind) {
+      const tables = tablesOf(pattern)
+      if ('stream' in route.response && tables.length === 0) continue
       const ids = await Promise.all(tables.map(async ([name, table]) => [name, await ground.victimId(table)]))
-      const path = prefix + filled(route.path, Object.fromEntries(ids)) + (QUERIES[route.id] ?? '')
+      const path = prefix + filled(pattern, Object.fromEntries(ids)) + (QUERIES[route.id] ?? '')
       const { body, headers = {} } = bodyOf(route) as { body?: unknown; headers?: Record<string, string> }
       // An attempt that would wait for a run, or remove the attacker itself.
       if (tables.length === 0 && route.method !== 'GET') continue

@@ -169,10 +169,8 @@ describe('purges', () => {
     const id = await run(8, 8)
     await db.system.transaction(async (trx) => {
       await trx('runs').where({ organization_id, id }).forUpdate()
-      const started = Date.now()
+      // Throws if a statement waits for the lock: after 30 s.
       await purgeAll(db)
-      // A statement that waits for the lock fails after 30 s.
-      assert.ok(Date.now() - started < 25_000)
       assert.deepEqual(await left('runs'), [id])
     })
     await purgeAll(db)

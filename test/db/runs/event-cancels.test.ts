@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
+import { setTimeout } from 'node:timers/promises'
+import { v7 as uuidv7 } from 'uuid'
 import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { cancelPage, eventCancels } from '../../../db/runs/event-cancels.ts'
+import { activate } from '../../../db/workflows/workflows.ts'
 import {
   createOrganization,
   createTestDatabase,
@@ -16,6 +19,50 @@ const OPEN = 20_000
 const idOf = (i: number | string) => `cast('00000000-0000-7000-8000-' || lpad(to_hex(${i}), 12, '0') as uuid)`
 
 /** Each has a record of its own; as many others have ended. */
+describe('an event that may cancel runs, of a host with another clock', () => {
+  let db: TestDatabase
+  let organizationId: string
+  before(async () => {
+    db = await createTestDatabase()
+    organizationId = await createOrganization(db)
+    const { id } = await saveWorkflow(db, organizationId, {
+      nodes: [delay('sleep', '1h')],
+      trigger: { type: 'event', events: ['order.placed'] },
+      settings: { cancel_on: [{ event: 'order.cancelled' }] },
+    })
+    await db.tenant(organizationId, testActor, (tx) => activate(tx, id))
+  })
+  after(() => db?.drop())
+
+  /** Raises an event now, with the id that a host makes whose clock is ahead by so many milliseconds. */
+  const raise = (name: string, ahead: number) =>
+    db.tenant(organizationId, testActor, (tx) =>
+      insertEvents(tx, [{ name, data: {}, id: uuidv7({ msecs: Date.now() + ahead }) }]),
+    )
+  const compared = async () => Number((await db.system('event_cancels').count('* as count'))[0]!.count)
+
+  it('cancels those whose trigger was raised before it, whatever their ids', async () => {
+    await raise('order.placed', 60_000)
+    await matchEvents(db.system)
+    assert.equal((await db.system('runs').where({ organization_id: organizationId })).length, 1)
+    await setTimeout(5)
+    await raise('order.cancelled', -60_000)
+    await matchEvents(db.system)
+    assert.equal(await compared(), 1)
+  })
+
+  it('leaves those whose trigger was raised after it', async () => {
+    await db.system('event_cancels').delete()
+    await db.system('runs').delete()
+    await raise('order.cancelled', 60_000)
+    await setTimeout(5)
+    await raise('order.placed', -60_000)
+    await matchEvents(db.system)
+    assert.equal((await db.system('runs').where({ organization_id: organizationId })).length, 1)
+    assert.equal(await compared(), 0)
+  })
+})
+
 describe(`${OPEN} open runs that events may cancel`, () => {
   let db: TestDatabase
   let organizationId: string

@@ -70,7 +70,7 @@ describe('a loop in a definition', () => {
       spec([each('{item: a, done: b}'), set('a', '1', ', next: b'), set('b')].join('\n')),
       'loop_body',
       4,
-      /`next: end` in a, and `done: b`/,
+      /^write `end`$/,
     ],
     [
       'a body that is entered from outside',

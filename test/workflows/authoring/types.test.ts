@@ -196,7 +196,7 @@ describe('the types of placeholders', () => {
       [
         `{type: crm_manager, config: {operation: create, entity: contacts, fields: {last_name: X, do_not_contact: "{{ nodes.set.output.text }}"}}}`,
         'type_mismatch',
-        /undefined/,
+        /^compare it: `\{\{ nodes\.set\.output\.text == … \}\}`$/,
       ],
       [
         `{type: set_fields, config: {fields: {x: "{{ nodes.find.output.data | plus: 1 }}"}}}`,

@@ -8,6 +8,14 @@ import { lightSpec, longSpec } from '../../bench/long-spec.ts'
 import { rawOf } from '../../support/raw-of.ts'
 import { stepsOf } from '../../support/steps.ts'
 
+/** A valid spec of `count` nodes in one repeat, each of which reads the result of the turn before. */
+const previousSpec = (count: number): string => `name: Turns
+nodes:
+  again: {type: repeat, config: {until: "{{ index == 3 }}"}, next: {turn: n_2}}
+${Array.from({ length: count - 1 }, (_, at) => `  n_${at + 2}: {type: emit_event, config: {event: x.y, data: {x: "{{ previous.event }}"}}}`).join('\n')}
+outputs: {last: "{{ nodes.again.output.last }}"}
+`
+
 /** `npm run bench -- validate` measures its time. */
 describe('the work of validation', () => {
   it('is near that of parsing the YAML', async function () {
@@ -21,10 +29,18 @@ describe('the work of validation', () => {
     ok(checks < 0.55, `the checks take ${checks.toFixed(2)} times as many steps as parsing`)
   })
 
-  it('grows with the number of nodes, and not with its square', async function () {
+  const growing: Record<string, (count: number) => string> = {
+    'the number of nodes': lightSpec,
+    'the number of nodes that read the turn before': previousSpec,
+  }
+  for (const [what, spec] of Object.entries(growing)) itGrows(what, spec)
+})
+
+function itGrows(what: string, spec: (count: number) => string) {
+  it(`grows with ${what}, and not with its square`, async function () {
     if (process.env.NODE_V8_COVERAGE) this.skip()
     const taken = (nodes: number) => {
-      const text = lightSpec(nodes)
+      const text = spec(nodes)
       return stepsOf(() => {
         for (const { result } of [validateSpec(text, catalogue), validateDefinition(rawOf(text), catalogue)])
           ok(result.valid, JSON.stringify(result.errors))
@@ -34,4 +50,4 @@ describe('the work of validation', () => {
     const growth = (await taken(SPEC.nodes)) / few
     ok(growth < 15, `${growth.toFixed(0)} times the steps for 10 times the nodes`)
   })
-})
+}

@@ -4,7 +4,7 @@ import type { Command } from '../../../workflows/bundle/protocol.ts'
 import { commandOf, reissue } from '../../../workflows/interpret/open-nodes.ts'
 import type { RunNode } from '../../../workflows/interpret/run-state.ts'
 
-const ALL = { characters: Infinity }
+const ALL = { bytes: Infinity }
 const NOW = Date.parse('2026-01-01T01:00:00.000Z')
 const program = compile({
   name: 'Test',

@@ -353,6 +353,10 @@ describe('a segment', () => {
       for (const id of ids) run.leave(id, { status: 'completed', handle: 'success' })
       return run.next(...ids.map((node) => ({ type: 'settled' as const, node })))
     }
+    const again = ({ commands }: SegmentAnswer) => {
+      const last = commands.at(-1)!
+      return last.type === 'continue' && last.after !== undefined ? { after: last.after } : {}
+    }
     const fan = (nodes: NodeSpec[]) => ({
       nodes: [set('start'), ...nodes],
       edges: nodes.map(({ id }) => edge('start', id)),
@@ -408,7 +412,7 @@ describe('a segment', () => {
 
     it('issues the commands of open nodes again in answers of bounded size, and starts no node before', async () => {
       const nodes = [...calls(3), ...['d0', 'd1', 'd2', 'd3'].map(delay)]
-      const run = runOf(fan(nodes), { limits: { commandCharacters: 250 } })
+      const run = runOf(fan(nodes), { limits: { commandBytes: 250 } })
       const issued = async (segment: Promise<SegmentResult>) => {
         const all: string[] = []
         for (let { answer } = await segment; ; { answer } = await run.segment(again(answer))) {
@@ -418,13 +422,55 @@ describe('a segment', () => {
           if (answer.commands.at(-1)?.type !== 'continue') return all
         }
       }
-      const again = ({ commands }: SegmentAnswer) => {
-        const last = commands.at(-1)!
-        return last.type === 'continue' && last.after !== undefined ? { after: last.after } : {}
-      }
       const ids = nodes.map(({ id }) => id)
       assert.deepEqual((await issued(run.next())).sort(), ids)
       assert.deepEqual(await issued(run.segment({ reissue: true })), ids)
+    })
+
+    it('has no more in an answer than fits, also if thousands of nodes of items are cancelled at once', async () => {
+      const long = (name: string) => name.padEnd(64, '_')
+      const [each, bad] = [long('each'), long('bad')]
+      const waiting = Array.from({ length: 60 }, (_, n) => ({
+        ...delay(long(`d${n}_`)),
+        title: '語'.repeat(200),
+      }))
+      const run = runOf({
+        nodes: [
+          {
+            id: each,
+            type: 'for_each',
+            config: { items: Array(50).fill({}), concurrency: 50, on_item_error: 'stop' },
+            on_error: 'continue',
+          },
+          { ...delay(bad), config: { for: '1m' } },
+          { id: 'fails', type: 'set_fields', config: { fields: { x: '{{ item.missing }}' } } },
+          ...waiting,
+          delay('next'),
+        ],
+        edges: [
+          ...[bad, ...waiting.map(({ id }) => id)].map((id) => edge(each, id, 'item')),
+          edge(bad, 'fails'),
+          edge(each, 'next', 'done'),
+        ],
+      })
+      let most = 0
+      let started = 0
+      const through = async (first: Promise<SegmentResult>) => {
+        for (let { answer } = await first; ; { answer } = await run.segment(again(answer))) {
+          most = Math.max(most, Buffer.byteLength(JSON.stringify(answer)))
+          started += answer.commands.filter(({ type }) => type === 'timer').length
+          if (answer.commands.at(-1)?.type !== 'continue') return answer
+        }
+      }
+      await through(run.next())
+      assert.equal(started, 50 * 61)
+      const failed = await run.next({ type: 'timer', node: bad, path: `${each}:0` })
+      // The workflow cancels all that the commands from here on do not name.
+      assert.notEqual(failed.answer.segment, undefined)
+      started = 0
+      await through(Promise.resolve(failed))
+      assert.deepEqual([started, run.statuses().next], [1, 'waiting'])
+      assert.ok(most < 200_000, `${most} bytes`)
     })
   })
 })

@@ -144,7 +144,7 @@ nodes:
   },
 ]
 
-/** Those of the whole guide: a join, a loop. */
+/** The examples that the whole guide shows: a join, a loop. */
 export const FIRST_EXAMPLES = EXAMPLES.filter(({ spec }) =>
   /^name: (Follow up|Remind of open tasks)\n/.test(spec),
 )

@@ -1,5 +1,6 @@
 import { defaultOperators, toValue } from 'liquidjs'
 import { compareNumbers } from '../../shared/decimal.ts'
+import { uncomparable } from '../uncomparable.ts'
 
 /**
  * The comparisons of expressions. Numbers, also those that are written as text, such as money, compare by their value;
@@ -9,10 +10,10 @@ import { compareNumbers } from '../../shared/decimal.ts'
 export const comparisons = {
   '==': equals,
   '!=': (left: unknown, right: unknown) => !equals(left, right),
-  '>': (left: unknown, right: unknown) => order(left, right) > 0,
-  '<': (left: unknown, right: unknown) => order(left, right) < 0,
-  '>=': (left: unknown, right: unknown) => order(left, right) >= 0,
-  '<=': (left: unknown, right: unknown) => order(left, right) <= 0,
+  '>': (left: unknown, right: unknown) => ordered(left, right) > 0,
+  '<': (left: unknown, right: unknown) => ordered(left, right) < 0,
+  '>=': (left: unknown, right: unknown) => ordered(left, right) >= 0,
+  '<=': (left: unknown, right: unknown) => ordered(left, right) <= 0,
   contains: (left: unknown, right: unknown) =>
     Array.isArray(left)
       ? left.some((item) => equals(item, right))
@@ -50,11 +51,19 @@ function finish(steps: Generator<unknown, boolean, unknown>): boolean {
 const isSteps = (value: unknown): value is Generator<unknown, boolean, unknown> =>
   typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
 
+/** Throws an error for the author if both are written as times or numbers, but not in a form that is read. */
+function ordered(left: unknown, right: unknown): number {
+  const problem = uncomparable(left, right)
+  if (problem !== undefined) throw new Error(problem)
+  return order(left, right)
+}
+
 /** Negative, zero or positive; NaN if the two have no order. */
 export function order(left: unknown, right: unknown): number {
   const numbers = compareNumbers(left, right)
   if (numbers !== undefined) return numbers
   if (typeof left !== 'string' || typeof right !== 'string') return Number.NaN
+  if (left === '' || right === '') return Number.NaN
   const [a, b] = [moment(left), moment(right)]
   if (a !== undefined && b !== undefined) return a - b
   return left < right ? -1 : left > right ? 1 : 0

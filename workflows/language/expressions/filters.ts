@@ -1,6 +1,6 @@
 /**
- * What a filter makes: a number of its operands (`computed`), a text, a whole number (`count`), a list of the items of its
- * input (`same list`), or what has a rule of its own.
+ * What a filter makes: a number of its operands (`computed`), a text, a whole number (`count`), a list of the items of
+ * its input (`same list`), or what has a rule of its own.
  */
 type Result = 'computed' | 'text' | 'count' | 'same list' | 'own'
 

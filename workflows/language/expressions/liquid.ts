@@ -31,10 +31,9 @@ const PLACEHOLDER = 400
 
 /**
  * Renders every placeholder in `value`, at any depth. A string that is one whole placeholder becomes the value itself,
- * with its type; in a longer text, null is empty, and objects and lists are written as JSON. A member that `omit_if_empty` omits is
- * left out. Rendered text is not
- * rendered again, so that a record's own `{{ … }}` stays text. Keys are not rendered.
- * Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
+ * with its type; in a longer text, null is empty, and objects and lists are written as JSON. A member that
+ * `omit_if_empty` omits is left out. Rendered text is not rendered again, so that a record's own `{{ … }}` stays text.
+ * Keys are not rendered. Throws NodeError `placeholder_error`, whose `details.path` is a JSON Pointer into `value`.
  */
 export function render(value: unknown, scope: Scope, limits: Partial<RenderLimits> = {}): unknown {
   return kept(renderDeep(value, '', begin(scope, limits)))
@@ -158,8 +157,8 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
 }
 
 /**
- * Whether a placeholder of the setting `url` is a whole segment of its path. Empty, `DELETE …/things/{{ inputs.id }}` would
- * delete all things.
+ * Whether a placeholder of the setting `url` is a whole segment of its path. Empty, `DELETE …/things/{{ inputs.id }}`
+ * would delete all things.
  */
 const isSegment = (before: string, after: unknown): boolean =>
   /:\/\/[^/?#]+\/([^?#]*\/)?$/.test(before) &&

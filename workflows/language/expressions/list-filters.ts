@@ -1,4 +1,5 @@
 import type { FilterImplOptions } from 'liquidjs'
+import { currenciesOf, mixedCurrencies } from '../../shared/currencies.ts'
 import { add, type Decimal, integer, parseDecimal } from '../../shared/decimal.ts'
 import { equals, order } from './comparisons.ts'
 import { result } from './number-filters.ts'
@@ -16,14 +17,16 @@ export const listFilters: Record<string, FilterImplOptions> = {
     return index < 0 ? null : index
   },
   has: (list: unknown, ...test: unknown[]) => itemsOf(list).some(testOf(test)),
-  uniq: (list: unknown, field?: unknown) => distinct(itemsOf(list), reader(field)),
+  uniq: (list: unknown, field?: unknown) => distinct(itemsOf(list), field),
 }
 
-/** The items with different values of a field, the first of each. */
-function distinct(items: unknown[], read: (item: unknown) => unknown): unknown[] {
+/** The items with different values of a field, the first of each. Items without the field are not the same. */
+function distinct(items: unknown[], field: unknown): unknown[] {
+  const read = reader(field)
   const seen = new Set<unknown>()
   return items.filter((item) => {
     const value = read(item) ?? null
+    if (value === null && field !== undefined) return true
     const key = typeof value === 'object' ? JSON.stringify(value) : value
     const isNew = !seen.has(key)
     seen.add(key)
@@ -65,6 +68,11 @@ function sumOf(list: unknown[], field: unknown): number | string {
   const values = list.map(read)
   if (field !== undefined && list.length > 0 && values.every((value) => value === undefined))
     throw new Error(`no item of the list has the field ${String(field).slice(0, 100)}`)
+  const currencies = field === undefined ? [] : currenciesOf(list, String(field))
+  if (currencies.length > 1)
+    throw new Error(
+      `${mixedCurrencies(String(field), currencies)}: select one before, \`| where: "currency", "${currencies[0]}"\``,
+    )
   const present = values.filter((value) => value !== undefined && value !== null && value !== '')
   const numbers = present.map((value): Decimal => {
     const found = parseDecimal(value)

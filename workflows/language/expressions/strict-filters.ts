@@ -1,4 +1,5 @@
 import type { FilterImplOptions } from 'liquidjs'
+import { meantField } from '../../shared/misspelt-field.ts'
 import { parseTime } from '../time.ts'
 import { expanded, formatProblem } from './date-format.ts'
 import { resultOf } from './filters.ts'
@@ -35,6 +36,11 @@ export function strictFilter(name: string, filter: FilterImplOptions): FilterImp
 
 function strictHandler(name: string, handler: Handler): Handler {
   if (name === 'date') return strictDate(handler)
+  if (BY_FIELD.includes(name))
+    return function (value, ...args) {
+      requireField(name, value, args[0])
+      return handler.call(this, value, ...args)
+    }
   const require = requirementOf(name)
   if (!require) return handler
   return function (value, ...args) {
@@ -43,10 +49,36 @@ function strictHandler(name: string, handler: Handler): Handler {
   }
 }
 
+/** The filters whose first argument is the name of a field of the items. */
+const BY_FIELD = [
+  'map',
+  'where',
+  'reject',
+  'find',
+  'find_index',
+  'has',
+  'sort',
+  'sort_natural',
+  'uniq',
+  'group_by',
+]
+
+/** Every item has the same value of a misspelt field: none. */
+function requireField(name: string, list: unknown, field: unknown): void {
+  if (typeof field === 'boolean')
+    throw new Error(`${name} takes the name of a field, such as ${name}: "name", and not ${field}`)
+  if (typeof field !== 'string' || !Array.isArray(list)) return
+  const meant = meantField(list, field)
+  if (meant !== undefined)
+    throw new Error(`no item of the list has the field ${field.slice(0, 100)}: did you mean ${meant}?`)
+}
+
 /** `date` with the directives that LiquidJS does not have, and without what it would write as it is. */
 function strictDate(handler: Handler): Handler {
-  return function (value, format, ...args) {
+  return function (value, format, ...given) {
     requireTime(value)
+    // A day has no time zone: its midnight in UTC would be the day before in the west.
+    const args = typeof value === 'string' && DAY.test(value) ? [] : given
     if (typeof format !== 'string') return handler.call(this, value, format, ...args)
     const wrong = formatProblem(format)
     if (wrong)
@@ -55,6 +87,8 @@ function strictDate(handler: Handler): Handler {
     return handler.call(this, value, known, ...args)
   }
 }
+
+const DAY = /^\s*\d{4}-\d\d-\d\d\s*$/
 
 function requirementOf(name: string): ((value: unknown) => void) | undefined {
   if (DATES.includes(name)) return requireTime

@@ -1,7 +1,6 @@
 /**
- * Whether a value holds, in a `when` as in `not`, `and`, `or` and a choice: false does not, nor does what is empty, as
- * `default` and `omit_if_empty` count it: null, an empty text, list or mapping. The text `false` does not either, which
- * forms send.
+ * Whether a value counts as true, in `when`, `not`, `and`, `or` and a choice. Not true are false, the text `false`, which
+ * forms send, and what is empty for `default` and `omit_if_empty`: null, an empty text, list or mapping.
  */
 export const holds = (value: unknown): boolean => value !== false && value !== 'false' && !isEmpty(value)
 

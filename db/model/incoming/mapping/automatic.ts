@@ -1,4 +1,7 @@
+import { kinds } from '../../records/kinds/index.ts'
 import { splitName } from '../../records/split-name.ts'
+import { UNRELATED_WORDS } from '../../records/synonyms.ts'
+import { looksLikeEmail } from '../../records/values.ts'
 import { entityOf } from '../target-entity.ts'
 import type { TargetKind } from '../types.ts'
 import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
@@ -16,7 +19,7 @@ import type { Mapped } from './types.ts'
  * Maps the values of a known sender by their paths, all others by their names, at any depth: first agx's own names of
  * fields, then synonyms. If several values match a field, the better name wins, then the value within the target (the
  * person of a contact), then the shallower value, then the first. From a list of records it uses the first, with a
- * warning. Pure and deterministic.
+ * warning; of a list of people nobody. Pure and deterministic.
  */
 export function mapAutomatically(
   payload: unknown,
@@ -28,16 +31,22 @@ export function mapAutomatically(
   const known = sender ? { sender } : {}
   if (skip !== undefined) return { fields: {}, sources: {}, ...known, skip }
   const mapped = assemble(best, tags, custom, kind)
-  // A sender of many kinds of events would take refusals for an outage, and end the webhook.
-  if (sender && warnings.length === 0 && isEmpty(mapped))
+  // A sender of many kinds of events would take refusals for an outage, and end the webhook. But an opt-out of somebody
+  // unknown must be seen.
+  const isOptOut = mapped.fields.do_not_contact === true
+  if (sender && warnings.length === 0 && !isOptOut && isNoRecord(mapped, kind))
     return { fields: {}, sources: {}, ...known, skip: nothingOf(sender, kind) }
   return { ...mapped, ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
 
-const isEmpty = ({ fields, company_name, note }: Mapped): boolean =>
-  Object.keys(fields).length === 0 && company_name === undefined && note === undefined
+/** Whether a mapping has nothing of what a record of the kind needs: the tags of an event are no contact. */
+export function isNoRecord({ fields }: Mapped, kind: TargetKind): boolean {
+  const { atLeastOneOf, fields: known } = kinds[kind]
+  const needed = atLeastOneOf ?? Object.keys(known).filter((name) => known[name]!.required)
+  return needed.every((name) => fields[name] === undefined)
+}
 
-const nothingOf = (sender: string, kind: TargetKind): string =>
+export const nothingOf = (sender: string, kind: TargetKind): string =>
   `the payload of ${sender} has nothing of a ${entityOf(kind)}`
 
 /** What automatic mapping takes from a payload. */
@@ -67,12 +76,15 @@ export function matchesOf(
   const known = sender ? { sender: sender.name } : {}
   const skip = sender && skipped(sender, request)
   if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
-  const matches = matchesIn(sender ? within(all, sender) : all, kind)
+  const matches = withoutStates(matchesIn(sender ? within(all, sender) : all, kind))
   const firstIndexes = firstRecords(matches)
+  const people = kind === 'contacts' ? listsOfPeople(matches, firstIndexes) : new Set<string>()
   const first = matches.filter(
-    ({ leaf: { entry } }) => !entry || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
+    ({ leaf: { entry } }) =>
+      !entry || people.has(entry.list) || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
   )
-  const { found, ambiguous } = kind === 'contacts' ? ofOnePerson(first) : { found: first }
+  const { found, ambiguous } =
+    kind === 'contacts' ? ofOnePerson(first, people, emailsOfOurs(all)) : { found: first }
   for (const match of found) {
     if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
@@ -91,7 +103,7 @@ export function matchesOf(
     })
   const lists = new Set([...best.values()].map(({ leaf }) => leaf.entry?.list))
   const warnings = [...firstIndexes]
-    .filter(([list]) => lists.has(list))
+    .filter(([list]) => lists.has(list) && !people.has(list))
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
   if (ambiguous) warnings.push(ambiguous)
   return { ...known, best, tags, custom, warnings }
@@ -118,9 +130,11 @@ const leafAt = (path: string, value: Leaf['value']): Leaf => ({
 
 /** The values whose names the account's owner chose. */
 const within = (all: Leaf[], { guessIn = [] }: Sender) =>
-  all.filter(({ path }) =>
-    guessIn.some((part) => path.startsWith(part) && /^[.[]/.test(path.slice(part.length))),
-  )
+  guessIn === 'anywhere'
+    ? all
+    : all.filter(({ path }) =>
+        guessIn.some((part) => path.startsWith(part) && /^[.[]/.test(path.slice(part.length))),
+      )
 
 function knownIn(payload: unknown, paths: KnownPaths): Match[] {
   return Object.entries(paths).flatMap(([field, candidates]) => {
@@ -174,6 +188,46 @@ function firstRecords(matches: Match[]): Map<string, number> {
   }
   return first
 }
+
+/** The emails of people whose role is ours. */
+const emailsOfOurs = (all: Leaf[]): Set<string> =>
+  new Set(
+    all
+      .filter(({ context }) => context.some((word) => UNRELATED_WORDS.has(word)))
+      .map(({ value }) => String(value).toLowerCase())
+      .filter(looksLikeEmail),
+  )
+
+/** A name of a place, not the state of a thing: `CA`, `California`. */
+const PLACE = /^([A-Z]{2,3}|\p{Lu}\p{Ll}.*)$/u
+const STATE_OF_A_THING =
+  /^(new|done|completed?|cancell?ed|closed|deleted|archived|expired|failed|approved|rejected|draft|sent|paid|unpaid|bounced|complained|ringing|connected|hangup|finished|created|updated|resolved|ok)$/i
+
+/** Without each `state` of which neither another part of an address beside it, nor its form, says that it is of one. */
+function withoutStates(matches: Match[]): Match[] {
+  const isState = ({ field, leaf }: Match) =>
+    field === 'address.state' && leaf.name === 'state' && leaf.isAnswer === undefined
+  const addresses = new Set(
+    matches
+      .filter((match) => match.field.startsWith('address.') && !isState(match))
+      .map(({ leaf }) => leaf.holder),
+  )
+  return matches.filter((match) => {
+    if (!isState(match) || addresses.has(match.leaf.holder)) return true
+    const text = String(match.leaf.value)
+    return PLACE.test(text) && !STATE_OF_A_THING.test(text)
+  })
+}
+
+/** The lists of several records whose items are people each: not one of the addresses of one person. */
+const listsOfPeople = (matches: Match[], firstIndexes: ReadonlyMap<string, number>): Set<string> =>
+  new Set(
+    matches.flatMap(({ leaf: { entry, holder }, field }) =>
+      entry && IDENTITY.has(field) && firstIndexes.has(entry.list) && holder.startsWith(`${entry.list}[`)
+        ? [entry.list]
+        : [],
+    ),
+  )
 
 function assemble(best: Map<string, Match>, tags: Match[], custom: Match[], kind: TargetKind): Mapped {
   const fields: Record<string, unknown> = {}

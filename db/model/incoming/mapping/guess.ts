@@ -1,3 +1,4 @@
+import { TARGET_KINDS } from '../../../../workflows/shared/record-kinds.ts'
 import {
   COMPANY_WORDS,
   normalise,
@@ -7,7 +8,7 @@ import {
   UNRELATED_WORDS,
 } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
-import { TARGET_KINDS, type TargetKind } from '../types.ts'
+import type { TargetKind } from '../types.ts'
 import type { Leaf } from './leaves.ts'
 import { subjectOf } from './question.ts'
 import { belongsToCompany, fieldOf, targetNames } from './targets.ts'
@@ -149,7 +150,7 @@ function baseName(name: string): string {
 
 /** Roles and states of an account in the sender's system, and salutations. */
 const ACCOUNT_ROLES =
-  /^(customer|subscriber|administrator|admin|editor|author|contributor|user|end[-_ ]?user|member|guest|viewer|lead|shop_manager)$/i
+  /^(customer|subscriber|administrator|admin|editor|author|contributor|user|end[-_ ]?user|member|guest|viewer|lead|shop_manager|student|teacher|owner)$/i
 const ACCOUNT_STATES =
   /^(enabled|disabled|invited|declined|active|inactive|open|closed|pending|confirmed|verified|subscribed|unsubscribed)$/i
 const SALUTATION = /^(mr|mrs|ms|miss|mx|dr|prof|herr|frau|mme|m|sr|sra)\.?$/i

@@ -1,8 +1,8 @@
 import { isObject } from '../../../../workflows/shared/is-object.ts'
 import { note as notes } from '../../records/kinds/note.ts'
 import { firstCharacters } from '../../records/values.ts'
-import { type IncomingWebhook, type Listener, pathOfKey } from '../types.ts'
-import { mapAutomatically } from './automatic.ts'
+import { type IncomingWebhook, type Listener, pathOfKey, type TargetKind } from '../types.ts'
+import { isNoRecord, mapAutomatically, nothingOf } from './automatic.ts'
 import { leaves } from './leaves.ts'
 import { holds, mapManually } from './manual.ts'
 import { textAt } from './path.ts'
@@ -30,7 +30,7 @@ export function mapPayload(
   const all = leaves(payload)
   const found =
     mapping.mode === 'manual'
-      ? mapManually(payload, mapping.rules, kind)
+      ? ofRules(mapManually(payload, mapping.rules, kind), kind, request)
       : mapAutomatically(payload, kind, headers, all)
   const mapped = found.skip ? found : withKeyAt(payload, found, deduplication)
   return {
@@ -46,6 +46,15 @@ const chosen = (listeners: Listener[], payload: unknown): number[] =>
     const { when } = listeners[place]!
     return when === undefined || holds(when, payload)
   })
+
+/** What rules make of a request, which may be a ping, or another event of a known sender in which they find nothing. */
+function ofRules(mapped: Mapped, kind: TargetKind, request: SenderRequest | undefined): Mapped {
+  const { sender, skip } = request ? pingIn(request) : {}
+  if (sender === undefined) return mapped
+  const isNothing = Object.keys(mapped.sources).length === 0 && isNoRecord(mapped, kind)
+  const reason = skip ?? (isNothing ? nothingOf(sender, kind) : undefined)
+  return { ...mapped, sender, ...(reason === undefined ? {} : { skip: reason }) }
+}
 
 /** The sender of a request, and whether it is the ping of a set-up. */
 function pingIn(request: SenderRequest): Pick<Mapped, 'sender' | 'skip'> {

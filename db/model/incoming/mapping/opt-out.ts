@@ -6,7 +6,8 @@ import type { Leaf } from './leaves.ts'
 const EVENTS = new Set(
   'type event eventtype eventname action topic status subscriptionstatus emailstatus'.split(' '),
 )
-const EVENT = /(^|[._\-/ ])(unsubscribed?|opt(ed)?[-_ ]?out|spam[-_ ]?(report|complaint)|complained)$/i
+const EVENT =
+  /(^|[._\-/: ])(unsubscribed?([-_ ]from[-_ a-z]*)?|opt(ed)?[-_ ]?out|spam[-_ ]?(report|complaint)|complained)$/i
 
 /** Whether a value says that the person must not be contacted. A no is not the opposite: it says nothing. */
 export function saysOptOut({ name, value, context }: Leaf): boolean {

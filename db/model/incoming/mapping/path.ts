@@ -2,9 +2,9 @@ import { stepsOf } from '../../../../workflows/shared/paths.ts'
 import { TEXT } from '../parse-body.ts'
 
 /**
- * The value at a path, or undefined: `payload.fields[0].value`, `form["1.3"]`, the same as JSONPath with `$` before it. Also a
- * top-level member with the whole text as its name. Reads own members only. For an XML element with attributes it is the
- * text; the attributes have their own paths, `payload.email.type`.
+ * The value at a path, or undefined: `payload.fields[0].value`, `form["1.3"]`, the same as JSONPath with `$` before it.
+ * Also a top-level member with the whole text as its name. Reads own members only. For an XML element with attributes it
+ * is the text; the attributes have their own paths, `payload.email.type`.
  */
 export function valueAt(root: unknown, path: string): unknown {
   if (Object.hasOwn(Object(root), path)) return withoutAttributes((root as Record<string, unknown>)[path])

@@ -6,7 +6,7 @@ import type { Condition, MappingRule } from '../types.ts'
 /** Compiled patterns: compiling one of 500 characters takes milliseconds. */
 const kept = new LRUCache<string, RE2JS>({ max: 500 })
 
-/** A pattern in RE2 syntax. Throws what RE2 says of one that is none. */
+/** Compiles a pattern in RE2 syntax. Throws RE2's syntax error. */
 export function compiled(pattern: string): RE2JS {
   const known = kept.get(pattern)
   if (known) return known
@@ -15,7 +15,7 @@ export function compiled(pattern: string): RE2JS {
   return made
 }
 
-/** The instructions of a compiled pattern; undefined for what is none. */
+/** The number of instructions of a compiled pattern; undefined if the pattern is invalid. */
 export function programSize(pattern: string): number | undefined {
   try {
     return compiled(pattern).programSize()

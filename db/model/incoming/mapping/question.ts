@@ -1,6 +1,7 @@
 /**
- * Words that ask, in English, German, French, Spanish, Italian, Portuguese, Dutch and Polish, without accents. Prepositions
- * that are part of a name ("nom de famille") or give the question another subject ("name of your dog") are not among them.
+ * Words that ask, in English, German, French, Spanish, Italian, Portuguese, Dutch and Polish, without accents.
+ * Prepositions that are part of a name ("nom de famille") or give the question another subject ("name of your dog") are
+ * not among them.
  */
 const ASKING = new Set(
   [
@@ -19,8 +20,8 @@ const ASKING = new Set(
 const MAX_WORDS = 12
 
 /**
- * What a question asks for, normalised as names of fields are: `What's your first name?` → `firstname`. Remarks in brackets
- * do not count. Undefined for a text that holds no words that ask: it is a name itself.
+ * What a question asks for, normalised as names of fields are: `What's your first name?` → `firstname`. Remarks in
+ * brackets do not count. Undefined for a text that holds no words that ask: it is a name itself.
  */
 export function subjectOf(label: string): string | undefined {
   const words =

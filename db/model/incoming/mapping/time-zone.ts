@@ -60,7 +60,9 @@ const CITIES = new Map(
   ]),
 )
 
-/** The IANA zone that a sender means by `Europe/Berlin`, `Berlin` or `Eastern Time (US & Canada)`; else the text itself. */
+/**
+ * The IANA zone that a sender means by `Europe/Berlin`, `Berlin` or `Eastern Time (US & Canada)`; else the text itself.
+ */
 export function zoneNamed(text: string): string {
   if (isTimezone(text)) return text
   const name = text.trim().toLowerCase()

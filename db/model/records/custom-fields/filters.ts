@@ -45,8 +45,8 @@ export interface QueryRules {
 }
 
 /**
- * Reads filters and sorts with the definitions of their custom fields, and with the pipelines if a filter names a stage; a
- * field without a definition is a text.
+ * Reads filters and sorts with the definitions of their custom fields, and with the pipelines if a filter names a stage;
+ * a field without a definition is a text.
  */
 export function applyTypes(
   kind: Kind,

@@ -3,8 +3,8 @@ import { randomBytes } from 'node:crypto'
 /**
  * Values of sensitive custom fields. A record holds a mask in their place, a text with a random part that names the
  * value in `sensitive_values`. So whatever copies or shows a record has the mask, without a rule of its own: history,
- * events, deliveries, runs, search, exports, logs. Each write makes another mask, also of an equal value: else whoever
- * may write could find a value out by trying.
+ * events, deliveries, runs, search, exports, logs. Each write makes another mask, also of an equal value: otherwise a
+ * user who may write could find a value out by trying.
  */
 const MASK = /^\[masked:[0-9a-z]{12}\]$/
 

@@ -12,38 +12,37 @@ export const consent: KindDefinition = {
   identity: ['contact_id', 'purpose', 'channel'],
   newest: 'stated_at',
   fields: {
-    contact_id: { type: 'reference', to: 'contacts', description: 'The contact. null: it is of nobody.' },
+    contact_id: { type: 'reference', to: 'contacts', description: 'The contact.' },
     purpose: {
       type: 'text',
       required: true,
       max: 100,
-      description: 'What for, such as `newsletter`; in lower case.',
+      description: 'Such as `newsletter`, in lower case.',
     },
     channel: {
       type: 'enum',
       values: ['any', 'email', 'phone', 'sms', 'messaging', 'post'],
       default: 'any',
-      description: 'How the contact may be reached.',
+      description: 'The way of contact.',
     },
     state: {
       type: 'enum',
       values: ['granted', 'withdrawn'],
       required: true,
-      description: 'What the contact said last.',
+      description: 'The last statement.',
     },
     stated_at: {
       type: 'datetime',
       filled: true,
-      description:
-        'When the contact said so. Default: now. Only a later time changes the state; required to grant what was withdrawn.',
+      description: 'When the contact said so. Default: now.',
     },
-    source: { type: 'text', description: 'Where the contact said so, such as `form` or `phone call`.' },
-    text: { type: 'text', max: 10_000, description: 'The text to which the contact agreed.' },
+    source: { type: 'text', description: 'Such as `form` or `phone call`.' },
+    text: { type: 'text', max: 10_000, description: 'The text agreed to.' },
     legal_basis: {
       type: 'enum',
       values: ['consent', 'legitimate_interest', 'contract', 'legal_obligation', 'other'],
       default: 'consent',
-      description: 'The legal basis of contacting the person.',
+      description: 'The legal basis.',
     },
   },
   derive: ({ next, before, given, now }) => {

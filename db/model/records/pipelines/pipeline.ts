@@ -30,10 +30,10 @@ export interface Pipeline {
   updated_at: string
 }
 
-/** What a deal says of its place. */
+/** The fields of a deal that name its pipeline and stage. */
 type Place = Readonly<Record<string, unknown>>
 
-/** The pipeline of a deal and its stage there; undefined where the organization has none of that name. */
+/** The pipeline of a deal and its stage there; undefined where the organization has no pipeline or stage of that name. */
 export interface Placed {
   pipeline: Pipeline | undefined
   stage: Stage | undefined

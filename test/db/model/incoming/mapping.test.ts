@@ -108,11 +108,21 @@ describe('automatic mapping', () => {
       'lead',
     ],
   ] as const)
-    it(`maps only the first of several records, with a warning: ${body}`, () => {
+    it(`maps nobody of several people, with a warning: ${body}`, () => {
       const { fields, warnings } = read(body, `application/${type}`)
-      assert.deepEqual(fields, { first_name: 'Ada', email: ada.email })
-      assert.deepEqual(warnings, [`${path} has several records: only ${path}[0] was used`])
+      assert.deepEqual(fields, {})
+      const names = [0, 1].map((index) => `${path}[${index}].email`).join(' and ')
+      assert.deepEqual(warnings, [
+        `${names} name different people: none was used; choose one by a mapping rule`,
+      ])
     })
+
+  it('maps only the first of several things, with a warning', () => {
+    const payload = { data: [{ title: 'Mend the mill' }, { title: 'Oil the mill' }] }
+    const { fields, warnings } = mapAutomatically(payload, 'tasks')
+    assert.deepEqual(fields, { title: 'Mend the mill' })
+    assert.deepEqual(warnings, ['data has several records: only data[0] was used'])
+  })
 
   it('maps the lists within one record: answers, addresses, steps of a form', () => {
     const { fields, warnings } = read(

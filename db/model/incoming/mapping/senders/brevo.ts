@@ -5,6 +5,8 @@ export const brevo: Sender = {
   name: 'Brevo',
   documentation: 'https://developers.brevo.com/docs/transactional-webhooks',
   verification: { type: 'token' },
+  sendsBatches: true,
+  person: 'the recipient',
   matches: ({ payload }) =>
     typeof payload.event === 'string' &&
     typeof payload.email === 'string' &&

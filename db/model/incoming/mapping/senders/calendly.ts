@@ -7,6 +7,7 @@ export const calendly: Sender = {
   name: 'Calendly',
   documentation: 'https://developer.calendly.com/api-docs/4c305798a61d3-webhook-signatures',
   verification: { type: 'calendly' },
+  person: 'the invitee; never the host',
   // Each body has the time of its event: an equal one is a retry.
   dedupeWindow: 86_400,
   matches: ({ headers, payload }) =>

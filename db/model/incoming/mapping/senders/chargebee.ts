@@ -9,6 +9,7 @@ export const chargebee: Sender = {
   name: 'Chargebee',
   documentation: 'https://apidocs.chargebee.com/docs/api/events',
   verification: { type: 'basic', username: 'chargebee' },
+  person: 'the customer; never the user who changed it',
   matches: ({ payload: { object, event_type, content } }) =>
     object === 'event' && typeof event_type === 'string' && isObject(content),
   deliveryId: ({ payload }) => payload.id,

@@ -5,7 +5,8 @@ import type { Sender } from './types.ts'
 export const customerio: Sender = {
   name: 'Customer.io',
   documentation: 'https://docs.customer.io/journeys/webhooks/',
-  verification: { type: 'token' },
+  verification: { type: 'customerio' },
+  person: 'the recipient, or the customer',
   matches: ({ payload: { event_id, object_type, metric, data } }) =>
     typeof event_id === 'string' &&
     typeof object_type === 'string' &&

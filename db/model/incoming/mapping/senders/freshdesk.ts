@@ -8,9 +8,10 @@ export const freshdesk: Sender = {
   name: 'Freshdesk',
   documentation: 'https://support.freshdesk.com/support/solutions/articles/132589',
   verification: { type: 'secret' },
+  person: 'the requester; never the agent',
   matches: ({ payload }) => isObject(payload.freshdesk_webhook),
-  // A rule may run again for the same state of a ticket: only at once is it a retry.
-  dedupeWindow: 300,
+  // Its last attempt is 95 minutes after the first.
+  dedupeWindow: 7_200,
   fields: {
     contacts: {
       full_name: of('requester_name'),

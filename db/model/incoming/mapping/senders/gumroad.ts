@@ -6,6 +6,7 @@ export const gumroad: Sender = {
   name: 'Gumroad',
   documentation: 'https://app.gumroad.com/ping',
   verification: { type: 'token' },
+  person: 'the buyer; never the seller',
   matches: ({ payload }) =>
     payload.seller_id !== undefined && payload.sale_id !== undefined && payload.permalink !== undefined,
   deliveryId: ({ payload }) =>

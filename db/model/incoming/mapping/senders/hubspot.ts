@@ -10,6 +10,10 @@ export const hubspot: Sender = {
   name: 'HubSpot',
   documentation: 'https://developers.hubspot.com/docs/api-reference/webhooks-webhooks-v3/guide',
   verification: { type: 'hubspot' },
+  sendsBatches: true,
+  // The contact of a workflow has no id, but the time of its last change.
+  dedupeWindow: 86_400,
+  person: 'the contact; never its owner',
   matches: ({ headers, payload }) =>
     (headers['x-hubspot-signature-v3'] ?? headers['x-hubspot-signature']) !== undefined ||
     isEvent(payload) ||

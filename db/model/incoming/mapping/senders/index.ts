@@ -1,28 +1,35 @@
+import { acuity } from './acuity.ts'
+import { aircall } from './aircall.ts'
 import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
 import { chargebee } from './chargebee.ts'
 import { customerio } from './customerio.ts'
+import { eventbrite } from './eventbrite.ts'
 import { freshdesk } from './freshdesk.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
 import { gumroad } from './gumroad.ts'
 import { hubspot } from './hubspot.ts'
 import { intercom } from './intercom.ts'
+import { jira } from './jira.ts'
 import { jotform } from './jotform.ts'
-import { linear } from './linear.ts'
+import { kit } from './kit.ts'
+import { linear, linearIssue } from './linear.ts'
 import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
 import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
-import { paddle } from './paddle.ts'
+import { paddle, paddleVariants } from './paddle.ts'
 import { pipedrive, pipedriveEntities } from './pipedrive.ts'
 import { postmark } from './postmark.ts'
 import { resend } from './resend.ts'
+import { salesforce, salesforceVariants } from './salesforce.ts'
 import { segment } from './segment.ts'
 import { sendgrid } from './sendgrid.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
 import { slack } from './slack.ts'
+import { square } from './square.ts'
 import { stripe, stripeCustomer } from './stripe.ts'
 import { svix } from './svix.ts'
 import { twilio } from './twilio.ts'
@@ -31,6 +38,7 @@ import type { Sender, SenderRequest } from './types.ts'
 import { webflow } from './webflow.ts'
 import { woocommerce } from './woocommerce.ts'
 import { zendesk } from './zendesk.ts'
+import { zoom } from './zoom.ts'
 
 /** The common senders; the first that matches is the sender. */
 export const ALL_SENDERS: readonly Sender[] = [
@@ -62,13 +70,25 @@ export const ALL_SENDERS: readonly Sender[] = [
   linkedin,
   meta,
   twilio,
+  linearIssue,
   linear,
+  ...paddleVariants,
   paddle,
+  square,
+  ...salesforceVariants,
+  salesforce,
   slack,
-  svix,
   calcom,
   webflow,
   zendesk,
+  zoom,
+  aircall,
+  kit,
+  acuity,
+  eventbrite,
+  jira,
+  // Its headers are those of many senders: the ones above are known better.
+  svix,
 ]
 
 /** The id of a sender: its name in lower case. Variants of a sender share it. */
@@ -93,6 +113,15 @@ const HEADERS = [
   'calendly-webhook-signature',
   'stripe-signature',
   'x-twilio-signature',
+  'linear-delivery',
+  'paddle-signature',
+  'svix-id',
+  'x-acuity-signature',
+  'x-cal-signature-256',
+  'x-slack-signature',
+  'x-webflow-signature',
+  'x-zendesk-webhook-id',
+  'x-zm-signature',
 ]
 
 export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['headers'] =>
@@ -105,12 +134,10 @@ export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['
 
 /** The id of a delivery in the body, with the name of its sender. */
 export function deliveryIdOf(request: SenderRequest): string | undefined {
-  // Requests of some senders are mapped as those of unknown ones, but have an id.
-  const sender =
-    senderOf(request) ?? ALL_SENDERS.find((one) => !one.matches && one.deliveryId?.(request) !== undefined)
+  const sender = senderOf(request)
   const id = sender?.deliveryId?.(request)
   return ['string', 'number'].includes(typeof id) && id !== '' ? `${sender!.name} ${id}` : undefined
 }
 
 export const senderOf = (request: SenderRequest): Sender | undefined =>
-  ALL_SENDERS.find((sender) => sender.matches?.(request))
+  ALL_SENDERS.find((sender) => sender.matches(request))

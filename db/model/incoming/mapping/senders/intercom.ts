@@ -10,6 +10,7 @@ export const intercom: Sender = {
   name: 'Intercom',
   documentation: 'https://developers.intercom.com/docs/webhooks/setting-up-webhooks',
   verification: { type: 'intercom' },
+  person: 'the contact, or the author of a conversation; never the admin',
   matches: ({ payload }) => payload.type === 'notification_event' && Object.hasOwn(payload, 'topic'),
   deliveryId: ({ payload }) => payload.id,
   isPing: ({ payload }) => payload.topic === 'ping',

@@ -4,9 +4,7 @@ import type { Sender } from './types.ts'
 export const linkedin: Sender = {
   name: 'LinkedIn',
   documentation: 'https://learn.microsoft.com/linkedin/marketing/lead-sync/leadsync',
-  verification: { type: 'token' },
-  // Each body has the time of its event: an equal one is a retry.
-  dedupeWindow: 86_400,
+  verification: { type: 'linkedin' },
   matches: ({ payload }) => payload.type === 'LEAD_ACTION' && typeof payload.leadGenFormResponse === 'string',
   isNotice: () => true,
   fields: {},

@@ -6,6 +6,7 @@ export const mailchimp: Sender = {
   name: 'Mailchimp',
   documentation: 'https://mailchimp.com/developer/marketing/guides/sync-audience-data-webhooks/',
   verification: { type: 'token' },
+  person: 'the subscriber',
   // Each body has the time of its event: an equal one is a retry.
   dedupeWindow: 86_400,
   matches: ({ payload }) =>

@@ -86,6 +86,11 @@ export const pipedriveEntities: Sender[] = [
   }),
   variant('deal', { deals: DEAL }),
   variant('activity', {
-    tasks: { title: of('subject'), body: of('note'), due_at: of('due_date') },
+    tasks: {
+      title: of('subject'),
+      body: of('note'),
+      due_at: of('due_date'),
+      external_id: of('id'),
+    },
   }),
 ]

@@ -6,6 +6,7 @@ export const postmark: Sender = {
   name: 'Postmark',
   documentation: 'https://postmarkapp.com/developer/webhooks/webhooks-overview',
   verification: { type: 'basic', username: 'postmark' },
+  person: 'the recipient; never the sender of the mail',
   matches: ({ payload }) => typeof payload.RecordType === 'string' && payload.ServerID !== undefined,
   deliveryId: ({ payload }) =>
     ['RecordType', 'MessageID', 'ID', 'BouncedAt', 'DeliveredAt', 'ReceivedAt', 'ChangedAt']

@@ -7,6 +7,7 @@ export const resend: Sender = {
   name: 'Resend',
   documentation: 'https://resend.com/docs/dashboard/webhooks/introduction',
   verification: { type: 'svix' },
+  person: 'the recipient; never the sender of the mail',
   deliveryHeader: 'svix-id',
   matches: ({ payload: { type, data } }) =>
     isObject(data) &&

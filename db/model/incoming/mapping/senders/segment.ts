@@ -6,7 +6,9 @@ const of = (name: string) => [`traits.${name}`, `context.traits.${name}`]
 export const segment: Sender = {
   name: 'Segment',
   documentation: 'https://www.twilio.com/docs/segment/connections/destinations/catalog/webhooks',
-  verification: { type: 'token' },
+  verification: { type: 'hmac', header: 'X-Signature', algorithm: 'sha1', encoding: 'hex', prefix: '' },
+  person: 'the user',
+  sendsBatches: true,
   matches: ({ payload }) =>
     typeof payload.messageId === 'string' &&
     ['identify', 'track', 'page', 'screen', 'group', 'alias'].includes(String(payload.type)),

@@ -5,6 +5,8 @@ export const sendgrid: Sender = {
   name: 'SendGrid',
   documentation: 'https://www.twilio.com/docs/sendgrid/for-developers/tracking-events/event',
   verification: { type: 'sendgrid' },
+  sendsBatches: true,
+  person: 'the recipient',
   matches: ({ payload }) => typeof payload.sg_event_id === 'string',
   deliveryId: ({ payload }) => payload.sg_event_id,
   optsOut: ({ payload }) => ['unsubscribe', 'spamreport'].includes(String(payload.event)),

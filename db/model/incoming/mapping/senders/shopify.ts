@@ -10,6 +10,7 @@ export const shopify = {
   name: 'Shopify',
   documentation: 'https://shopify.dev/docs/apps/build/webhooks/subscribe/https',
   verification: { type: 'shopify' },
+  person: 'the customer',
   deliveryHeader: 'x-shopify-webhook-id',
   matches: ({ headers, payload }) =>
     headers['x-shopify-topic'] !== undefined ||

@@ -5,8 +5,13 @@ export const slack: Sender = {
   name: 'Slack',
   documentation: 'https://docs.slack.dev/authentication/verifying-requests-from-slack',
   verification: { type: 'slack' },
+  matches: ({ headers, payload: { type, team_id, api_app_id, command, trigger_id } }) =>
+    headers['x-slack-signature'] !== undefined ||
+    (type === 'event_callback' && (team_id ?? api_app_id) !== undefined) ||
+    (command !== undefined && trigger_id !== undefined),
   deliveryId: ({ payload }) => {
     if (payload.type === 'event_callback') return payload.event_id
     return payload.command === undefined ? undefined : payload.trigger_id
   },
+  guessIn: 'anywhere',
 }

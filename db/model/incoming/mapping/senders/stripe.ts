@@ -38,6 +38,7 @@ export const stripe = {
   name: 'Stripe',
   documentation: 'https://docs.stripe.com/webhooks',
   verification: { type: 'stripe' },
+  person: 'the customer',
   matches: ({ headers, payload }) =>
     headers['stripe-signature'] !== undefined ||
     (payload.object === 'event' &&

@@ -6,4 +6,6 @@ export const svix: Sender = {
   documentation: 'https://docs.svix.com/receiving/verifying-payloads/how-manual',
   verification: { type: 'svix' },
   deliveryHeader: 'svix-id',
+  matches: ({ headers }) => headers['svix-id'] !== undefined,
+  guessIn: 'anywhere',
 }

@@ -6,6 +6,7 @@ export const typeform: Sender = {
   name: 'Typeform',
   documentation: 'https://www.typeform.com/developers/webhooks/secure-your-webhooks/',
   verification: { type: 'typeform' },
+  person: 'who has filled in the form',
   matches: ({ payload }) => Array.isArray(valueAt(payload, 'form_response.answers')),
   deliveryId: ({ payload }) => payload.event_id,
   fields: {},

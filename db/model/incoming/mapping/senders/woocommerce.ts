@@ -27,6 +27,7 @@ export const woocommerce: Sender = {
     encoding: 'base64',
     prefix: '',
   },
+  person: 'the customer',
   deliveryHeader: 'x-wc-webhook-delivery-id',
   matches: (request) =>
     request.headers['x-wc-webhook-topic'] !== undefined ||

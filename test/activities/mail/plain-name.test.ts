@@ -1,5 +1,5 @@
 import { equal } from 'node:assert/strict'
-import { plainName } from '../../../workflows/shared/plain-name.ts'
+import { plainName } from '../../../activities/mail/plain-name.ts'
 
 describe('a name in a mail', () => {
   for (const [name, plain] of [

@@ -1,0 +1,73 @@
+import { equal } from 'node:assert/strict'
+import { createHmac } from 'node:crypto'
+import { verify } from '../../../api/incoming/verify.ts'
+import { SENDERS } from '../../../db/model/incoming/mapping/senders/index.ts'
+
+const verdict = (
+  sender: string,
+  secret: string,
+  body: string,
+  headers: Record<string, string>,
+  { url = 'https://agx.example/webhooks/incoming/1', now = Date.now() } = {},
+) => {
+  const { verification } = SENDERS.get(sender)!
+  return verify(verification, { method: 'POST', url, headers }, Buffer.from(body), [secret], now)
+}
+const mac = (algorithm: string, secret: string, text: string, encoding: 'hex' | 'base64' = 'hex') =>
+  createHmac(algorithm, secret).update(text).digest(encoding)
+
+describe('the signature that a sender documents', () => {
+  it('of Square is over its URL and the body, as in the test of its libraries', () => {
+    const body =
+      '{"merchant_id":"MLEFBHHSJGVHD","type":"webhooks.test_notification","event_id":"ac3ac95b-f97d-458c-a6e6-18981597e05f","created_at":"2022-07-13T20:30:59.037339943Z","data":{"type":"webhooks","id":"bc368e64-01aa-407e-b46e-3231809b1129"}}'
+    const headers = { 'x-square-hmacsha256-signature': 'GF4YkrJgGBDZ9NIYbNXBnMzqb2HoL4RW/S6vkZ9/2N4=' }
+    const key = 'Ibxx_5AKakO-3qeNVR61Dw'
+    const url = 'https://webhook.site/679a4f3a-dcfa-49ee-bac5-9d0edad886b9'
+    equal(verdict('square', key, body, headers, { url }), 'verified')
+    equal(verdict('square', key, `${body} `, headers, { url }), 'wrong')
+    equal(verdict('square', key, body, headers, { url: `${url}?a=1` }), 'wrong')
+    equal(verdict('square', 'another-key', body, headers, { url }), 'wrong')
+    equal(verdict('square', key, body, {}, { url }), 'missing')
+  })
+
+  it('of Customer.io is over v0, the time and the body', () => {
+    const now = 1_613_063_089_000
+    const body = '{"metric":"sent"}'
+    const signed = (time: number) => ({
+      'x-cio-timestamp': String(time),
+      'x-cio-signature': mac('sha256', 'key', `v0:${time}:${body}`),
+    })
+    equal(verdict('customer.io', 'key', body, signed(now / 1000), { now }), 'verified')
+    equal(verdict('customer.io', 'key', body, signed(now / 1000 - 301), { now }), 'stale')
+    equal(verdict('customer.io', 'key', `${body} `, signed(now / 1000), { now }), 'wrong')
+    const moved = { ...signed(now / 1000), 'x-cio-timestamp': String(now / 1000 + 1) }
+    equal(verdict('customer.io', 'key', body, moved, { now }), 'wrong')
+    equal(verdict('customer.io', 'key', body, {}, { now }), 'missing')
+  })
+
+  it('of Segment is the SHA-1 of the body in hex', () => {
+    const body = '{"type":"identify","messageId":"m-1"}'
+    equal(verdict('segment', 'shared', body, { 'x-signature': mac('sha1', 'shared', body) }), 'verified')
+    for (const wrong of [mac('sha256', 'shared', body), mac('sha1', 'other', body)])
+      equal(verdict('segment', 'shared', body, { 'x-signature': wrong }), 'wrong')
+    equal(verdict('segment', 'shared', body, {}), 'missing')
+  })
+
+  it('of LinkedIn is over the body with its prefix, which may stand in the header', () => {
+    const body = '{"type":"LEAD_ACTION"}'
+    const signed = mac('sha256', 'client-secret', `hmacsha256=${body}`)
+    for (const given of [
+      signed,
+      `hmacsha256=${signed}`,
+      `hmacsha256=${mac('sha256', 'client-secret', body)}`,
+    ])
+      equal(verdict('linkedin', 'client-secret', body, { 'x-li-signature': given }), 'verified', given)
+    for (const given of [mac('sha256', 'other', body), 'hmacsha256=', signed.slice(1)])
+      equal(
+        verdict('linkedin', 'client-secret', body, { 'x-li-signature': given }),
+        given === 'hmacsha256=' ? 'missing' : 'wrong',
+      )
+    equal(verdict('linkedin', 'client-secret', `${body} `, { 'x-li-signature': signed }), 'wrong')
+    equal(verdict('linkedin', 'client-secret', body, {}), 'missing')
+  })
+})

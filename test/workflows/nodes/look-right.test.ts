@@ -1,0 +1,118 @@
+import { deepEqual, equal, match, throws } from 'node:assert/strict'
+import { render } from '../../../workflows/language/expressions/liquid.ts'
+import { compare, comparison } from '../../../workflows/nodes/compare.ts'
+import { errorOf, outputOf } from '../../support/execute-node.ts'
+
+/** What authors wrote in good faith, and what gave a result that only looked right. */
+describe('values that look right', () => {
+  const value = (text: string, inputs: object = {}) => render(`{{ ${text} }}`, { inputs })
+
+  it('are numbers where a text with a zero before it is compared with a number', () => {
+    equal(compare('08', 'gte', 8), true)
+    equal(compare('09', 'lt', 18), true)
+    equal(compare('03', 'in', [3, 4, 5]), true)
+    equal(comparison('in', [9, 10, 11])('09'), true)
+    equal(value("'09' <= 6 ? 1 : 2"), 2)
+    equal(value("'03' <= 6 ? 1 : 2"), 1)
+    equal(compare('01010', 'eq', '1010'), false)
+    equal(comparison('in', ['1010'])('01010'), false)
+  })
+
+  it('are not lost by `uniq` if they lack the field', () => {
+    const list = [
+      { n: 'A', e: 'a' },
+      { n: 'B', e: null },
+      { n: 'C', e: null },
+      { n: 'D', e: 'a' },
+      { n: 'E' },
+    ]
+    deepEqual(value("inputs.list | uniq: 'e' | map: 'n'", { list }), ['A', 'B', 'C', 'E'])
+    deepEqual(value('inputs.list | uniq', { list: [null, 1, null] }), [null, 1])
+  })
+
+  it('fail where a field is misspelt, in filters and in filter_items', async () => {
+    const list = [
+      { amount: 20, stage: 'declined' },
+      { amount: 5, stage: 'x' },
+    ]
+    for (const text of [
+      "where: 'stagee', 'x'",
+      "reject: 'stagee', 'x'",
+      "map: 'amout'",
+      "sort: 'amout'",
+      "uniq: 'stagee'",
+      "has: 'stagee', 'x'",
+      "group_by: 'stagee'",
+    ])
+      throws(() => value(`inputs.list | ${text}`, { list }), /did you mean (stage|amount)\?/, text)
+    throws(() => value('inputs.list | where: true', { list }), /where takes the name of a field/)
+    const conditions = [{ field: 'stagee', operator: 'ne', right: 'declined' }]
+    const [code, message] = await errorOf('filter_items', { items: list, conditions })
+    equal(code, 'missing_field')
+    match(message, /did you mean stage\?/)
+    // A field that is only missing everywhere is no mistake.
+    deepEqual(value("inputs.list | where: 'vip'", { list }), [])
+    const optional = [{ field: 'closed_at', operator: 'is_empty' }]
+    equal((await outputOf('filter_items', { items: list, conditions: optional })).count, 2)
+  })
+
+  it('are days as they are written, in every time zone', () => {
+    equal(value("'1980-11-27' | date: '%d.%m.%Y', 'America/New_York'"), '27.11.1980')
+    equal(value("'1980-11-27T02:00:00Z' | date: '%d.%m.%Y', 'America/New_York'"), '26.11.1980')
+  })
+
+  it('are not added across currencies', async () => {
+    const items = [
+      { amount: '1304.99', currency: 'CHF' },
+      { amount: '1000.00', currency: 'EUR' },
+      { amount: '1.01', currency: 'CHF' },
+    ]
+    const values = { total: { function: 'sum', field: 'amount' } }
+    const [code, message] = await errorOf('aggregate_items', { items, values })
+    equal(code, 'mixed_currencies')
+    match(message, /CHF and EUR.*group_by/)
+    const grouped = await outputOf('aggregate_items', { items, values, group_by: ['currency'] })
+    deepEqual(grouped.values, { total: null })
+    deepEqual(
+      (grouped.groups as { values: object }[]).map((one) => one.values),
+      [{ total: '1306.00' }, { total: '1000.00' }],
+    )
+    throws(() => value("inputs.items | sum: 'amount'", { items }), /CHF and EUR/)
+    equal(value("inputs.items | where: 'currency', 'CHF' | sum: 'amount'", { items }), '1306.00')
+    equal(
+      value("inputs.items | sum: 'quantity'", {
+        items: [
+          { quantity: 1, currency: 'A' },
+          { quantity: 2, currency: 'B' },
+        ],
+      }),
+      3,
+    )
+  })
+
+  it('are not compared letter by letter if they are days or numbers in a local form', async () => {
+    for (const [left, right] of [
+      ['01.12.2026', '2026-11-27'],
+      ["1'000", '500'],
+      ['12,50', 13],
+    ] as const) {
+      throws(() => value('inputs.left < inputs.right', { left, right }), /cannot be compared with one/)
+      throws(() => compare(left, 'gt', right), /cannot be compared with one/)
+    }
+    equal(value('inputs.left < inputs.right', { left: 'abc', right: 'abd' }), true)
+    equal(value('inputs.left < inputs.right', { left: '', right: '2026-01-01' }), false)
+    equal(compare('1.5', 'lt', '10'), true)
+  })
+
+  it('are told how to leave out what a form leaves out', () => {
+    throws(
+      () => render('{{ inputs.form.message }}', { inputs: { form: { name: 'Ada' } } }),
+      /inputs\.form has name; if it may be missing, write `\| default: …` directly after it/,
+    )
+  })
+
+  it('are numbers in texts for a counter', async () => {
+    const [code] = await errorOf('key_value', { operation: 'increment', key: 'a', by: 'ten' })
+    equal(code, 'invalid_config')
+  })
+})
