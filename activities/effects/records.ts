@@ -146,7 +146,12 @@ function listQuery(kind: KindName, query: RecordQuery): ListQuery {
 }
 
 function filterOf(kind: KindName, parameter: string, value: unknown): Filter {
-  const filter = parseFilterValue(kinds[kind], parameter, value)
+  // Every text contains the empty one: of a form that was left empty, it would find all records.
+  const isEmpty = typeof value === 'string' && value.trim() === '' && SEARCHES.test(parameter)
+  const filter = parseFilterValue(kinds[kind], parameter, isEmpty ? null : value)
   if ('msg' in filter) throw invalid([filter])
   return filter
 }
+
+/** The filters that search for a part of a text. */
+const SEARCHES = /\[(contains|starts_with)\]$/

@@ -36,8 +36,7 @@ export const preferenceRoutes: AppRoute[] = [
     id: 'updatePreferences',
     tag,
     summary: 'Change your preferences',
-    description:
-      'Absent members are unchanged. A mail that was queued before is not sent if it is not wanted any more. Mails need `SMTP_URL` and `PUBLIC_URL` of the operator, and count as recipients of the plan.',
+    description: 'Absent members are unchanged. Mails count as recipients of the plan.',
     body: z.strictObject(values).partial().meta({ id: 'PreferencesUpdate' }),
     example: { task_reminder_mails: true },
     response: { status: 200, schema: preferences },

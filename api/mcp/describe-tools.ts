@@ -252,7 +252,7 @@ function headerArguments(own: readonly Operation[]) {
       idempotency_key: { type: 'string', description: 'Repeats with it take effect once.' },
     }),
     ...(own.some(takesIfMatch) && {
-      if_version: { type: 'integer', description: 'Refuse if the version is another.' },
+      if_version: { type: 'integer', description: 'Refuse at another version.' },
     }),
     ...(own.some(takesWait) && {
       wait_seconds: { type: 'integer', minimum: 1, maximum: 30, description: 'Wait so long for the end.' },

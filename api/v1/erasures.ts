@@ -39,6 +39,7 @@ const preview = confirmation(
   'erasure_preview',
   z.object({
     contacts: z.int().describe('With those that were merged into it.'),
+    consents: z.int(),
     history: z.int(),
     files: z.int(),
     deliveries: z.int(),

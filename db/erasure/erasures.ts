@@ -5,8 +5,10 @@ import type { Actor } from '../model/actor.ts'
 import { personOf } from '../model/erasure/person.ts'
 import { notFound } from '../model/errors.ts'
 import type { Page } from '../model/lists/page.ts'
+import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { ownedBy } from '../records/identities.ts'
 import { lockLives, lockReferencesTo } from '../records/lock.ts'
 import { mergedInto, recordNotFound } from '../records/merged.ts'
 import { clearReferencesTo } from '../records/primaries.ts'
@@ -55,6 +57,7 @@ export const listErasures = (tx: Tenant, page: IdPage): Promise<Page<Erasure>> =
 export interface ErasurePreview {
   /** With those that were merged into it. */
   contacts: number
+  consents: number
   history: number
   files: number
   deliveries: number
@@ -66,8 +69,10 @@ export interface ErasurePreview {
 
 /** Throws `not_found`. */
 export async function previewErasure(tx: Tenant, contactId: string): Promise<ErasurePreview> {
-  const ids = await idsOf(tx, contactId)
-  const { rows } = await tx.trx.raw<{ rows: Omit<ErasurePreview, 'contacts' | 'linked'>[] }>(
+  const contacts = await idsOf(tx, contactId)
+  const owned = await ownedBy(tx, 'contacts', contacts)
+  const ids = [...contacts, ...owned.flatMap((one) => one.ids)]
+  const { rows } = await tx.trx.raw<{ rows: Omit<ErasurePreview, 'contacts' | 'consents' | 'linked'>[] }>(
     `select
        (select count(*)::integer from record_history where organization_id = :of and record_id = any(:ids)) as history,
        (select count(*)::integer from files where organization_id = :of and entity = 'contacts' and record_id = any(:ids)) as files,
@@ -77,11 +82,16 @@ export async function previewErasure(tx: Tenant, contactId: string): Promise<Era
          as open_runs`,
     { of: tx.organizationId, ids } as never,
   )
-  return { contacts: ids.length, ...rows[0]!, linked: (await linkedWith(tx, ids)).length }
+  return {
+    contacts: contacts.length,
+    consents: ids.length - contacts.length,
+    ...rows[0]!,
+    linked: (await linkedWith(tx, contacts)).length,
+  }
 }
 
 /**
- * Deletes a contact for good, with the contacts that were merged into it, their histories, links, files and deliveries,
+ * Deletes a contact for good, with the contacts that were merged into it, their consents, histories, links, files and deliveries,
  * and what has not been sent of them; a deleted contact, too. No event is raised. Workers then erase the person from
  * everything else, see advance.ts. Throws `not_found`. @returns the id of the erasure.
  */
@@ -94,10 +104,13 @@ export async function eraseContact(
   const ids = await idsOf(tx, contactId)
   await lockReferencesTo(tx, 'contacts', ids)
   const states = await statesOf(tx, ids)
-  const person = personOf(ids, states)
+  const owned = await ownedBy(tx, 'contacts', ids)
+  const all = [...ids, ...owned.flatMap((one) => one.ids)]
+  const person = personOf(all, states)
   const to_review = [...(await linkedWith(tx, ids)), ...(await usersWith(tx, person.emails))]
+  const counts = await deleteRecords(tx, owned)
   await clearReferencesTo(tx, 'contacts', contactId)
-  const erased = await deleteAll(tx, ids)
+  const erased = { ...counts, ...(await deleteAll(tx, all)) }
   const id = uuidv7()
   await tx.trx('erasures').insert({
     organization_id: tx.organizationId,
@@ -167,6 +180,20 @@ async function usersWith(tx: Tenant, emails: string[]): Promise<ToReview[]> {
     [tx.organizationId, emails] as never,
   )
   return rows.map(({ id }) => ({ object: 'user', id, reason: 'linked' }))
+}
+
+/** Deletes records that belong to the contacts. @returns their number by kind. */
+async function deleteRecords(
+  tx: Tenant,
+  owned: { kind: KindName; ids: string[] }[],
+): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {}
+  for (const { kind, ids } of owned) {
+    if (ids.length === 0) continue
+    await tx.trx(kind).where({ organization_id: tx.organizationId }).whereIn('id', ids).delete()
+    counts[kinds[kind].object] = ids.length
+  }
+  return counts
 }
 
 /** Deletes all that belongs to the contacts. @returns the number of rows by what they are. */

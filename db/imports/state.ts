@@ -2,9 +2,11 @@ import { namedUsers } from '../access/members.ts'
 import { stopImport as markStopped, queueImport } from '../files/moves/imports.ts'
 import type { Currencies } from '../model/csv/money-cell.ts'
 import { AppError, conflict, type Issue, invalid } from '../model/errors.ts'
-import { type Mapping, type Targets, targetOf } from '../model/imports/targets.ts'
+import { linkTargets, type Mapping, type Targets, targetOf } from '../model/imports/targets.ts'
 import { wrongMeaning } from '../model/imports/values.ts'
+import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
+import { isIdentity } from '../model/records/upsert-keys.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type Formats, type ImportFile, type ImportRow, lockImport, type Values } from './imports.ts'
 import { meantValues } from './meant.ts'
@@ -196,12 +198,22 @@ function resolveMapping(row: ImportRow, file: ImportFile, given: Mapping, target
   return resolved
 }
 
+/** Whether columns give the field, also by naming the record to which it refers. */
+const isMapped = (entity: KindName, name: string, columnOf: Map<string, string>): boolean =>
+  columnOf.has(name) ||
+  (name === 'email' && columnOf.has('emails')) ||
+  linkTargets(entity).some(({ name: target, link }) => link?.field === name && columnOf.has(target))
+
 /** Messages for required fields to which no column is mapped. */
 function missing({ entity, mode, upsert_by }: ImportRow, columnOf: Map<string, string>): string[] {
-  if (mode === 'upsert')
-    return columnOf.has(upsert_by!) || (upsert_by === 'email' && columnOf.has('emails'))
-      ? []
-      : [`no column is mapped to ${upsert_by}, the upsert key`]
+  if (mode === 'upsert') {
+    const parts = isIdentity(entity, upsert_by!) ? kinds[entity].identity! : [upsert_by!]
+    return parts
+      .filter(
+        (name) => kinds[entity].fields[name]?.default === undefined && !isMapped(entity, name, columnOf),
+      )
+      .map((name) => `no column is mapped to ${name}, ${parts.length > 1 ? 'a part of ' : ''}the upsert key`)
+  }
   const { fields, atLeastOneOf } = kinds[entity]
   const absent = Object.entries(fields)
     .filter(([name, field]) => field.required && field.default === undefined && !columnOf.has(name))

@@ -16,6 +16,7 @@ import { preparedCustomFields, readCustomFields } from '../model/records/custom-
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, upsertSchema } from '../model/records/schemas.ts'
+import { isIdentity } from '../model/records/upsert-keys.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { companiesNamed } from '../records/companies.ts'
@@ -65,7 +66,11 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
   }
   // In mode `create` no row has a key, so each creates a record.
   const finder = await finderBy(tx, job.entity, job.upsert_by ?? 'external_id')
+  // A column that names the contact of a consent gives a part of its key.
+  const isLinked = job.mode === 'upsert' && isIdentity(job.entity, finder.by)
+  if (isLinked) await linkByKeys(tx, lines)
   if (job.mode === 'upsert') await readKeys(job, finder, lines)
+  if (!isLinked) await linkByKeys(tx, lines)
   const written: Written = { ...nothing(), skipped: rows.length - filled.length }
   for (const { line, outcome } of await writeLines(tx, job, finder, lines))
     if (outcome.created) written.made.push({ row: line.row, record: outcome.record })
@@ -90,7 +95,6 @@ interface WrittenLine {
  * other rows, and its event sent.
  */
 async function writeLines(tx: Tenant, job: Job, finder: Finder, lines: Line[]): Promise<WrittenLine[]> {
-  await linkByKeys(tx, lines)
   const writeOnce = async (tx: Tenant): Promise<WrittenLine[]> => {
     const created = await linkCompanies(tx, job, lines)
     const valid = lines.filter(isValid)

@@ -30,6 +30,8 @@ import * as taskReminders from './0028_task_reminders.ts'
 import * as products from './0029_products.ts'
 import * as sourceFailing from './0030_source_failing.ts'
 import * as taskReminderMails from './0031_task_reminder_mails.ts'
+import * as consents from './0032_consents.ts'
+import * as unsummedAmounts from './0033_unsummed_amounts.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -88,4 +90,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0029_products', products],
   ['0030_source_failing', sourceFailing],
   ['0031_task_reminder_mails', taskReminderMails],
+  ['0032_consents', consents],
+  ['0033_unsummed_amounts', unsummedAmounts],
 ]

@@ -1,12 +1,21 @@
 import { invalid } from '../model/errors.ts'
 import { readValue } from '../model/records/custom-fields/types.ts'
 import type { KindName } from '../model/records/kind.ts'
+import { kinds } from '../model/records/kinds/index.ts'
 import type { RecordInput } from '../model/records/schemas.ts'
 import { splitName } from '../model/records/split-name.ts'
 import { uniqueKey } from '../model/records/unique.ts'
-import { customKey, lookupKey, upsertKey, upsertKeys } from '../model/records/upsert-keys.ts'
+import {
+  customKey,
+  identityKey,
+  isIdentity,
+  lookupKey,
+  upsertKey,
+  upsertKeys,
+} from '../model/records/upsert-keys.ts'
 import { OF_ORGANIZATION, type Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
+import { filledBy, splitLinks } from './given-links.ts'
 
 /** Finds records of one kind by one field, for find-or-create. */
 export interface Finder {
@@ -32,6 +41,7 @@ export async function finderBy(tx: Tenant, kind: KindName, by: string): Promise<
   if (custom !== undefined) return finderByCustomField(tx, kind, custom)
   if (by === 'id') return finderById(tx, kind)
   if (by === 'name' && kind === 'contacts') return finderByFullName(tx)
+  if (isIdentity(kind, by)) return finderByIdentity(tx, kind)
   const isLowered = by === 'email' || by === 'name'
   return {
     entity: kind,
@@ -69,6 +79,25 @@ function finderById(tx: Tenant, kind: KindName): Finder {
     },
     ...lookUps(tx, kind, 'id', {
       sql: `select id, created_at from ${kind} where ${OF_ORGANIZATION} and id = key::uuid and deleted_at is null`,
+      bindings: [tx.organizationId],
+    }),
+  }
+}
+
+/** By all fields of the `identity` of a kind; a link may fill the reference. */
+function finderByIdentity(tx: Tenant, kind: KindName): Finder {
+  const [by, ...others] = kinds[kind].identity!
+  const conditions = others.map((name, i) => `${name} = key::jsonb ->> ${i + 1}`).join(' and ')
+  return {
+    entity: kind,
+    by,
+    keyOf(input) {
+      const { links, fields } = splitLinks(input)
+      return identityKey(kind, { ...fields, ...filledBy(links, kinds[kind], fields) })
+    },
+    ...lookUps(tx, kind, by, {
+      sql: `select id, created_at from ${kind}
+            where ${OF_ORGANIZATION} and ${by} = (key::jsonb ->> 0)::uuid and ${conditions} and deleted_at is null`,
       bindings: [tx.organizationId],
     }),
   }

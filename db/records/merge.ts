@@ -13,6 +13,7 @@ import { keepKeys } from './alternate-keys.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { hasSensitive, moveSensitive } from './custom-fields/sensitive.ts'
 import { freeUnique } from './custom-fields/unique.ts'
+import { settleIdentities } from './identities.ts'
 import { moveLinks } from './links.ts'
 import { lockExisting, lockLives, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
@@ -47,6 +48,7 @@ export async function mergeRecords(
     ])
   const [, rules] = await Promise.all([lockLives(tx), lockFieldRules(tx, kind)])
   await lockReferencesTo(tx, kind, [loserId], [winnerId, loserId])
+  await settleIdentities(tx, kind, loserId, winnerId)
   const found = await lockRecords(tx, kind, [winnerId, loserId], 'for update')
   let winner = found.get(winnerId)
   const loser = found.get(loserId)

@@ -40,8 +40,9 @@ export async function lockSums(tx: Tenant, kind: Kind, ids: unknown[]): Promise<
 }
 
 /**
- * The sums that writes change, each with the records' currency as its own. A sum of no records is null. @returns the
- * writes of the records with these sums. `except`: those that are deleted or merged next. Throws `validation_error` if
+ * The sums that writes change, each with the records' currency as its own. With the end of the last record that is
+ * summed, the value from before the first one comes back, null without one. @returns the writes of the records with
+ * these sums. `except`: those that are deleted or merged next. Throws `validation_error` if
  * the records of a sum have several currencies, or it has too many digits.
  */
 export async function changedSums(
@@ -56,23 +57,68 @@ export async function changedSums(
   const ids = writes.flatMap((write) => holdersOf(summing, write)).filter((id) => !except.includes(id))
   const holders = await lockSums(tx, kind, ids)
   if (holders.size === 0) return undefined
-  const { rows } = await tx.trx.raw<{ rows: { id: string; sum: string; currencies: string[] }[] }>(
-    `select ${over} as id, sum(${field})::text as sum, array_agg(distinct currency order by currency) as currencies
+  const { rows } = await tx.trx.raw<{
+    rows: { id: string; sum: string; currencies: string[]; count: number }[]
+  }>(
+    `select ${over} as id, sum(${field})::text as sum, array_agg(distinct currency order by currency) as currencies,
+       count(*)::integer as count
      from ${kind.entity}
      where ${OF_ORGANIZATION} and ${over} = any(array(select unnest(?::uuid[]))) and deleted_at is null
      group by ${over}`,
     [tx.organizationId, [...holders.keys()]],
   )
   const found = new Map(rows.map((row) => [row.id, row]))
+  const kept = await keepUnsummed(tx, summing, {
+    first: rows.flatMap(({ id, count }) => (count === entering(summing, writes, id) ? id : [])),
+    none: [...holders.keys()].filter((id) => !found.has(id)),
+  })
   const sums = [...holders.values()].flatMap((holder) => {
     const { sum, currencies } = found.get(holder.id) ?? { sum: null, currencies: [] }
     if (currencies.length > 1) throw severalCurrencies(summing, holder, currencies)
     const patch: RecordInput =
-      sum === null ? { [into]: null } : { [into]: moneyText(sum), currency: currencies[0] }
+      sum === null
+        ? (kept.get(holder.id) ?? { [into]: null })
+        : { [into]: moneyText(sum), currency: currencies[0] }
     if (sum !== null && !fitsMoney(moneyText(sum))) throw tooLarge(summing)
     return change(tx.actor, into_kind, holder, patch, { ...holder, ...patch }) ?? []
   })
   return { kind: into_kind, writes: sums }
+}
+
+/** How many records of `writes` are summed in `id` now, and were not before. */
+const entering = ({ over }: Summing, writes: Write[], id: string): number =>
+  writes.filter(
+    ({ action, record, previous }) =>
+      record[over] === id &&
+      (action === 'created' || action === 'restored' || (previous && over in previous)),
+  ).length
+
+/**
+ * Keeps the own values of the records that have their `first` records to sum, unless they are kept already, as of a
+ * restored one. @returns those of the records with `none` left, which are not kept any longer.
+ */
+async function keepUnsummed(
+  tx: Tenant,
+  { into, into_kind }: Summing,
+  { first, none }: { first: string[]; none: string[] },
+): Promise<Map<string, RecordInput>> {
+  const { entity } = into_kind
+  if (first.length > 0)
+    await tx.trx.raw(
+      `update ${entity} set unsummed = jsonb_build_object('value', ${into}::text, 'currency', currency)
+       where ${OF_ORGANIZATION} and id = any(?) and unsummed is null and ${into} is not null`,
+      [tx.organizationId, first] as never,
+    )
+  if (none.length === 0) return new Map()
+  const { rows } = await tx.trx.raw<{ rows: { id: string; value: string; currency: string }[] }>(
+    `update ${entity} d set unsummed = null from (
+       select id, unsummed from ${entity}
+       where ${OF_ORGANIZATION} and id = any(?) and unsummed is not null for update) kept
+     where d.${OF_ORGANIZATION} and d.id = kept.id
+     returning d.id, kept.unsummed ->> 'value' as value, kept.unsummed ->> 'currency' as currency`,
+    [tx.organizationId, none, tx.organizationId] as never,
+  )
+  return new Map(rows.map(({ id, value, currency }) => [id, { [into]: moneyText(value), currency }]))
 }
 
 /** The records with a sum that a write changes: of the record as it is, and as it was. */

@@ -1,5 +1,6 @@
-import { type AppError, conflict } from '../model/errors.ts'
+import type { AppError } from '../model/errors.ts'
 import type { Rules } from '../model/records/custom-fields/types.ts'
+import { externalIdTaken } from '../model/records/key-taken.ts'
 import type { Kind } from '../model/records/kind.ts'
 import type { Write } from '../model/records/prepare.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
@@ -41,9 +42,6 @@ export async function takenAmong(
   }
   return refused
 }
-
-export const externalIdTaken = (kind: Kind, record: AgxRecord): AppError =>
-  conflict(`another ${kind.object} has the external_id ${record.external_id}`, { param: 'external_id' })
 
 /** The external_ids of `records` that stored records have. */
 async function heldExternalIds(tx: Tenant, kind: Kind, records: AgxRecord[]): Promise<string[]> {

@@ -4,7 +4,6 @@ import type { Kind } from '../model/records/kind.ts'
 import type { Write } from '../model/records/prepare.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import { hasUnique } from '../model/records/unique.ts'
-import { sqlState, UNIQUE_VIOLATION } from '../postgres/sql-state.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { changesKeys, keepListed, listedElsewhere } from './alternate-keys.ts'
 import { hasSensitive, keepSensitive } from './custom-fields/sensitive.ts'
@@ -15,7 +14,7 @@ import { fillReference } from './primaries.ts'
 import { referenceIssues } from './references.ts'
 import type { Failed, Outcome } from './sets.ts'
 import { isSumOf } from './sums.ts'
-import { externalIdTaken, takenAmong } from './taken.ts'
+import { takenAmong } from './taken.ts'
 import { writeRecords } from './write.ts'
 
 /** A checked change of a record; without a `write` only its links change. */
@@ -91,10 +90,7 @@ export async function writeDrafts(
     writes.some(changesKeys)
   if (rules && hasSensitive(rules)) await keepSensitive(tx, kind.entity, rules, writes)
   if (isLast && !hasMore) tx.last()
-  await writeRecords(tx, kind, writes).catch((error: unknown) => {
-    // The error does not name the record: `inSets` then writes each record alone.
-    throw sqlState(error) === UNIQUE_VIOLATION ? externalIdTaken(kind, writes[0]!.record) : error
-  })
+  await writeRecords(tx, kind, writes)
   if (rules) await claimUnique(tx, kind, rules, writes)
   await keepListed(tx, kind.entity, writes)
   await changeLinks(tx, linked)

@@ -118,9 +118,12 @@ describe('every route on a row that gives access to more', () => {
       activities: { type: 'call', subject: word('activities') },
       products: { name: word('products') },
       line_items: { name: word('line_items'), unit_price: '1' },
+      consents: { purpose: word('consents'), state: 'granted' },
     }
-    for (const [kind, values] of Object.entries(fields))
-      ids[kind] = (await post(`/objects/${kind}`, values)).id
+    for (const [kind, values] of Object.entries(fields)) {
+      const owner = kind === 'consents' ? { contact_id: ids.contacts } : {}
+      ids[kind] = (await post(`/objects/${kind}`, { ...values, ...owner })).id
+    }
     await post(`/objects/contacts/${ids.contacts}/associations/companies/${ids.companies}`, {})
     const { workflow_id } = await post('/workflows', {
       spec: SPEC.replace('nodes:', 'inputs: {a: string}\nnodes:'),

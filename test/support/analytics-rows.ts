@@ -125,6 +125,14 @@ export function analyticsRows(organizationId: string, now: number, count: number
       recurring_interval: oneOf('month', 'year', null),
       currency: oneOf('EUR', 'CHF', 'USD', null),
     })),
+    consents: many(() => ({
+      ...record(moment()),
+      purpose: oneOf('newsletter', 'events'),
+      channel: oneOf('any', 'email'),
+      state: oneOf('granted', 'withdrawn'),
+      stated_at: time(moment()),
+      legal_basis: oneOf('consent', 'contract'),
+    })),
     runs: many(() => {
       const created = moment()
       const status = oneOf(...RUN_STATUSES, 'completed', 'completed', 'completed')

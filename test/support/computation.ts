@@ -13,8 +13,18 @@ export interface Work {
   by: 'thread' | 'turns' | 'steps' | 'statement'
 }
 
-const PLURALS = ['Contacts', 'Companies', 'Deals', 'Tasks', 'Notes', 'Activities', 'Products', 'LineItems']
-const SINGULARS = ['Contact', 'Company', 'Deal', 'Task', 'Note', 'Activity', 'Product', 'LineItem']
+const PLURALS = [
+  'Contacts',
+  'Companies',
+  'Deals',
+  'Tasks',
+  'Notes',
+  'Activities',
+  'Products',
+  'LineItems',
+  'Consents',
+]
+const SINGULARS = ['Contact', 'Company', 'Deal', 'Task', 'Note', 'Activity', 'Product', 'LineItem', 'Consent']
 
 export const WORK = {
   specs: {
@@ -151,6 +161,7 @@ export const FREE = {
     'getActivity',
     'getProduct',
     'getLineItem',
+    'getConsent',
     'removeMember',
     'listImports',
     'createImport',
@@ -220,6 +231,7 @@ export const FREE = {
     'changePlan',
     'listMembers',
     'updateMember',
+    'updatePreferences',
     'listInvitations',
     'createInvitation',
     'acceptInvitation',

@@ -200,6 +200,7 @@ class ReferenceChecks {
         optional.some(({ path }) => isPath(path, mistake.path))
       )
         return
+      if (mistake.kind === 'absent' && optional.some(({ path }) => isPath(path, mistake.path))) return
       if (mistake.kind === 'null' && (place.isCompared || this.isTested(mistake.of))) return
       this.problems.push({ ...describeMistake(mistake), ...at() })
     }

@@ -182,6 +182,7 @@ function follow(type: ValueType, path: readonly Segment[], from: number, { repor
       return UNKNOWN
     }
     reportCustom(member, String(key), report)
+    if (member.type.mayBeAbsent) report?.({ kind: 'absent', path, at: index })
     at = member.type
   }
   return at

@@ -30,6 +30,8 @@ type MistakeKind =
   | { kind: 'custom'; name: string; of: string; names: readonly string[] }
   /** A filter gets too few or too many arguments, or a wrong one. */
   | { kind: 'arguments'; problem: string; hint?: string | undefined }
+  /** The member at `at` of a path is named by an `output_schema` that does not require it. */
+  | { kind: 'absent'; path: readonly Segment[]; at: number }
   /** The custom field is sensitive: its mask is read. */
   | { kind: 'mask'; name: string; of: string }
   /** A filter gets what it cannot be meant for, such as a list where it computes. */

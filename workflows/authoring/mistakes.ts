@@ -47,6 +47,15 @@ function describe(mistake: Mistake): Described {
     }
     case 'custom':
       return unknownCustomField(mistake.name, mistake.of, mistake.names, writeInstead)
+    case 'absent': {
+      const { path, at } = mistake
+      const read = pathText(known(path.slice(0, at + 1)))
+      return {
+        code: 'member_may_be_missing',
+        message: `${read} may be missing: the output_schema does not require it, and where it is missing this fails`,
+        hint: `add a default, \`${pathText(known(path))} | default: …\`, or ${String(path[at])} to \`required\` of the schema`,
+      }
+    }
     case 'arguments':
       return { code: 'placeholder_syntax', message: mistake.problem, hint: () => mistake.hint }
     case 'mask':

@@ -498,6 +498,14 @@ export const CODES = {
       'inputs: {x: {type: string, required: true}}\nnodes: {a: {type: stop, config: {message: "{{ inputs.x }}"}}}',
     ),
   ),
+  member_may_be_missing: warning(
+    'A placeholder reads a member that the `output_schema` of a node names, but does not require: where the answer leaves it out, the reader fails.',
+    'Add a default, or add the member to `required`.',
+    both(
+      'nodes: {a: {type: api_request, config: {url: "https://x.test", output_schema: {type: object, properties: {x: {type: string}, y: {type: string}}, required: [x]}}}, b: {type: stop, config: {message: "{{ nodes.a.output.body.y }}"}}}',
+      'nodes: {a: {type: api_request, config: {url: "https://x.test", output_schema: {type: object, properties: {x: {type: string}, y: {type: string}}, required: [x]}}}, b: {type: stop, config: {message: "{{ nodes.a.output.body.y | default: \'none\' }}"}}}',
+    ),
+  ),
   trigger_without_record: warning(
     'A workflow that is started by hand reads a value that only an event or a webhook provides; or one that only new records start reads what a change has changed.',
     'Say what starts it, or read an input.',

@@ -26,6 +26,8 @@ export interface Shape {
   customFieldsOf?: string
   /** Not of JSON Schema: the mask of a sensitive custom field of this kind of record. */
   maskOf?: string
+  /** Not of JSON Schema: an `output_schema` names the member, but does not require it. */
+  mayBeAbsent?: true
   /** Not of JSON Schema: the type is only likely. */
   origin?: Origin
 }

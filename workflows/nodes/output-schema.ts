@@ -108,7 +108,11 @@ function closed(type: ValueType): ValueType {
     ...type,
     ...(properties && {
       properties: Object.fromEntries(
-        Object.entries(properties).map(([name, one]) => [name, closedMember(one)]),
+        Object.entries(properties).map(([name, one]) => {
+          // Without `required`, its author has not said which members are always there.
+          const isOptional = type.required !== undefined && !type.required.includes(name)
+          return [name, { ...closedMember(one), ...(isOptional && { mayBeAbsent: true as const }) }]
+        }),
       ),
       additionalProperties: type.additionalProperties ?? false,
     }),

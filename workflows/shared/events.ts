@@ -13,7 +13,7 @@ export interface CatalogueEvent {
 }
 
 /** The actions of every record kind, with their words in titles. */
-const ACTIONS = {
+export const ACTIONS = {
   created: 'created',
   updated: 'updated',
   deleted: 'deleted',
@@ -36,6 +36,8 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'task.assigned', title: 'A task was assigned', subject: 'task' },
   { name: 'task.reminder', title: 'The time of the reminder of a task has come', subject: 'task' },
   { name: 'task.completed', title: 'A task was completed', subject: 'task' },
+  { name: 'consent.granted', title: 'A contact gave a consent', subject: 'consent' },
+  { name: 'consent.withdrawn', title: 'A contact withdrew a consent', subject: 'consent' },
   { name: 'workflow.started', title: 'A run started', subject: 'run' },
   { name: 'workflow.completed', title: 'A run completed', subject: 'run' },
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },

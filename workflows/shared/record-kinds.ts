@@ -11,6 +11,7 @@ export const RECORD_KINDS = {
   activities: 'activity',
   products: 'product',
   line_items: 'line_item',
+  consents: 'consent',
 } as const
 
 export type KindName = keyof typeof RECORD_KINDS

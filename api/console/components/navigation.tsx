@@ -15,6 +15,7 @@ const KIND_ICONS: Record<string, IconName> = {
   activities: 'activity',
   products: 'package',
   line_items: 'list',
+  consents: 'circle-check',
 }
 export const iconOfKind = (kind: string): IconName => KIND_ICONS[kind] ?? 'sticky-note'
 

@@ -222,7 +222,7 @@ export function readChoice(text: string, choices: readonly string[]): string {
   )
 }
 
-/** HubSpot's names of our choices. */
+/** Names of our choices in HubSpot, Salesforce, Mailchimp and others. */
 const ALIASES = new Map(
   Object.entries({
     marketingqualifiedlead: ['mql'],
@@ -253,6 +253,16 @@ const ALIASES = new Map(
     inprogress: ['in_progress'],
     badtiming: ['unqualified'],
     closednotconverted: ['unqualified'],
+    subscribed: ['granted'],
+    optin: ['granted'],
+    optedin: ['granted'],
+    unsubscribed: ['withdrawn'],
+    optout: ['withdrawn'],
+    optedout: ['withdrawn'],
+    revoked: ['withdrawn'],
+    legitimateinterests: ['legitimate_interest'],
+    mail: ['post'],
+    letter: ['post'],
   }),
 )
 

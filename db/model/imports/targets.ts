@@ -6,7 +6,7 @@ import { customName, isList } from '../records/filters.ts'
 import { type Field, type FieldType, type KindName, referencesOf } from '../records/kind.ts'
 import { kindNames, kinds } from '../records/kinds/index.ts'
 import { namesOf, type Pipeline, stageNames } from '../records/pipelines/pipeline.ts'
-import { upsertKeys } from '../records/upsert-keys.ts'
+import { singleKeys } from '../records/upsert-keys.ts'
 
 /** Column of the file → field, `address.city`, `custom_fields.tier`, or null to ignore the column. */
 export type Mapping = Record<string, string | null>
@@ -136,11 +136,11 @@ export function linkTargets(kind: KindName): Target[] {
     )
   return [
     ...references.flatMap(([field, { to }]) =>
-      targets(field.replace(/_id$/, ''), to, [...nameKey(to), ...upsertKeys(to)], field),
+      targets(field.replace(/_id$/, ''), to, [...nameKey(to), ...singleKeys(to)], field),
     ),
     ...kindNames
       .filter((to) => to !== kind && !references.some(([field]) => field === `${kinds[to].object}_id`))
-      .flatMap((to) => targets(kinds[to].object, to, ['id', ...nameKey(to), ...upsertKeys(to)])),
+      .flatMap((to) => targets(kinds[to].object, to, ['id', ...nameKey(to), ...singleKeys(to)])),
   ]
 }
 

@@ -1,6 +1,6 @@
 import type { Kind } from './kind.ts'
 import type { AgxRecord, RecordInput } from './schemas.ts'
-import { lookupKey, upsertKeys } from './upsert-keys.ts'
+import { lookupKey, singleKeys } from './upsert-keys.ts'
 
 /** A key of a record that was merged into another: the other is found by it, too. */
 export interface AlternateKey {
@@ -41,7 +41,7 @@ const isSame = (one: AlternateKey, { field, value }: AlternateKey): boolean =>
 
 /** The alternate keys of a winner, with those and the own keys of the loser, except what the winner has as its own. */
 export function mergedKeys(kind: Kind, winner: AgxRecord, loser: AgxRecord): AlternateKey[] {
-  const ofLoser = upsertKeys(kind.entity)
+  const ofLoser = singleKeys(kind.entity)
     .reverse()
     .flatMap((field): AlternateKey[] => {
       const value = loser[field]

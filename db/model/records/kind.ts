@@ -111,6 +111,13 @@ export interface KindDefinition {
   fields: Record<string, Field>
   /** At least one of these is required. */
   atLeastOneOf?: readonly string[]
+  /**
+   * Fields that are the key of a record together: no two have the same values. The first is a reference and, with the
+   * others, an upsert key.
+   */
+  identity?: readonly [reference: string, ...others: string[]]
+  /** With `identity`: the time by which a merge tells which of two records with one key stays. */
+  newest?: string
   /** The lookup fields of upserts, besides `external_id`. */
   upsertKeys: readonly string[]
   /** Computes the derived fields of a created or changed record. */

@@ -7,6 +7,22 @@ import type { RecordInput } from './schemas.ts'
 /** The native upsert keys of a kind. */
 export const upsertKeys = (kind: KindName): string[] => [...kinds[kind].upsertKeys, 'external_id']
 
+/** The upsert keys that are one field of the record alone. */
+export const singleKeys = (kind: KindName): string[] =>
+  upsertKeys(kind).filter((name) => !isIdentity(kind, name))
+
+/** Whether the field is the first of those that are the key of a record together. */
+export const isIdentity = (kind: KindName, name: string): boolean => kinds[kind].identity?.[0] === name
+
+/** The key of a record by its `identity`; undefined without a value of one of the fields. */
+export function identityKey(kind: KindName, fields: Readonly<Record<string, unknown>>): string | undefined {
+  const { identity = [], fields: defined } = kinds[kind]
+  const values = identity.map((name) => fields[name] ?? defined[name]!.default)
+  return values.every((value) => typeof value === 'string')
+    ? JSON.stringify(values.map((value) => value.toLowerCase()))
+    : undefined
+}
+
 const CUSTOM = 'custom_fields.'
 
 /** The name of the custom field in `by`; undefined for a native field. */

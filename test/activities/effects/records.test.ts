@@ -26,6 +26,17 @@ describe('record effects of nodes', () => {
     await assert.rejects(search(many), { code: 'validation_error' })
   })
 
+  it('search for no text finds nothing, as for null', async () => {
+    const found = await db.tenant(organization, testActor, async (tx) => {
+      const records = recordsIn(tx)
+      await records.create('companies', { name: 'Anything Ltd' })
+      const search = async (value: unknown) =>
+        (await records.search('companies', { filters: { 'name[contains]': value } })).data.length
+      return [await search(''), await search(' '), await search(null), await search('thing')]
+    })
+    assert.deepEqual(found, [0, 0, 0, 1])
+  })
+
   it('search page by page by id, also records of the same millisecond', async () => {
     const titles = Array.from({ length: 7 }, (_, index) => `Page ${index}`)
     const found = await db.tenant(organization, testActor, async (tx) => {

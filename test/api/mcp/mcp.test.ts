@@ -304,6 +304,7 @@ describe('the tools of the Model Context Protocol', () => {
     assert.deepEqual(await proposals(template('agx://schemas/{kind}'), 'kind', 'c'), [
       'contacts',
       'companies',
+      'consents',
     ])
     const prompt = { type: 'ref/prompt' as const, name: 'debug_run' }
     const { body: run } = await suite.api.request('POST', `/v1/workflows/${body.workflow_id}/run`, {

@@ -286,6 +286,49 @@ describe('Line items of deals', () => {
       assert.equal((await shown('line_items', line.id)).deal_id, winner.id)
     })
 
+    it('and leave the amount from before the first when the last is gone', async () => {
+      const { id } = await deal({ amount: '5000', currency: 'CHF' })
+      const first = await item({ deal_id: id, unit_price: '10', currency: 'EUR' })
+      const second = await item({ deal_id: id, unit_price: '20', currency: 'EUR' })
+      assert.equal(await priceOf(id), '30.00 EUR')
+      await call('DELETE', at('line_items', first.id))
+      assert.equal(await priceOf(id), '20.00 EUR')
+      const { body: other } = await call('POST', at('deals'), { name: 'Other' })
+      await call('PATCH', at('line_items', second.id), { deal_id: other.id })
+      assert.deepEqual([await priceOf(id), await priceOf(other.id)], ['5000.00 CHF', '20.00 EUR'])
+      const { body: history } = await call('GET', `${at('deals', id)}/history?limit=1`)
+      assert.deepEqual(history.data[0].changes.amount, { from: '20.00', to: '5000.00' })
+      // Another amount meanwhile is the one that comes back.
+      await call('PATCH', at('deals', id), { amount: '6000' })
+      await call('PATCH', at('line_items', second.id), { deal_id: id })
+      assert.deepEqual([await priceOf(id), await priceOf(other.id)], ['20.00 EUR', null])
+      const operations = [{ op: 'delete', id: second.id }]
+      await call('POST', `${at('line_items')}/batch`, { operations })
+      assert.equal(await priceOf(id), '6000.00 CHF')
+    })
+
+    it('and leave it after a restore and a merge of the deal, too', async () => {
+      const { id } = await deal({ amount: '5000' })
+      const line = await item({ deal_id: id, unit_price: '10' })
+      await call('DELETE', at('deals', id))
+      await call('POST', `${at('deals', id)}/restore`)
+      assert.equal(await priceOf(id), '10.00 USD')
+      const loser = await deal({ amount: '7000' })
+      const moved = await item({ deal_id: loser.id, unit_price: '1' })
+      await call('POST', `${at('deals', id)}/merge`, { from: loser.id })
+      assert.equal(await priceOf(id), '11.00 USD')
+      for (const one of [line, moved]) await call('DELETE', at('line_items', one.id))
+      assert.equal(await priceOf(id), '5000.00 USD')
+    })
+
+    it('of many that come and go at the same time, and leave it', async () => {
+      const { id } = await deal({ amount: '5000' })
+      const lines = await Promise.all(Array.from({ length: 6 }, () => item({ deal_id: id, unit_price: '2' })))
+      assert.equal(await priceOf(id), '12.00 USD')
+      await Promise.all(lines.map((line) => call('DELETE', at('line_items', line.id))))
+      assert.equal(await priceOf(id), '5000.00 USD')
+    })
+
     it('which a revert of the deal leaves', async () => {
       const { id } = await deal({ amount: '100' })
       await item({ deal_id: id, unit_price: '10' })

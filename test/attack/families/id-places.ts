@@ -92,7 +92,9 @@ async function foreignRows(ground: Ground): Promise<Record<string, string>> {
   }
   const record = { last_name: MARK, email: `${MARK}@example.com` }
   for (const kind of kindNames) {
-    const text = ['last_name', 'name', 'title', 'subject', 'body'].find((name) => name in kinds[kind].fields)!
+    const text = ['last_name', 'name', 'title', 'subject', 'body', 'source'].find(
+      (name) => name in kinds[kind].fields,
+    )!
     await caller.done('POST', `/objects/${kind}`, { ...kinds[kind].example, [text]: MARK })
   }
   await caller.done('POST', '/views', { entity: 'contacts', name: MARK, query: { q: MARK }, shared: true })

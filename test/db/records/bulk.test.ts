@@ -80,7 +80,7 @@ describe('many records at once', () => {
   const stored = async (kind: KindName, id: string) => {
     const row = await db.system(kind).where({ organization_id: organizationId, id }).first()
     const { id: _, created_at, updated_at, closed_at, occurred_at, ...others } = row
-    const { stage_changed_at, reminded_until, ...same } = others
+    const { stage_changed_at, reminded_until, stated_at, ...same } = others
     return same
   }
 

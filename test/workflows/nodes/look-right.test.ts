@@ -104,6 +104,13 @@ describe('values that look right', () => {
     equal(compare('1.5', 'lt', '10'), true)
   })
 
+  it('are told how to leave out what a form leaves out', () => {
+    throws(
+      () => render('{{ inputs.form.message }}', { inputs: { form: { name: 'Ada' } } }),
+      /inputs\.form has name; if it may be missing, write `\| default: …` directly after it/,
+    )
+  })
+
   it('are numbers in texts for a counter', async () => {
     const [code] = await errorOf('key_value', { operation: 'increment', key: 'a', by: 'ten' })
     equal(code, 'invalid_config')

@@ -67,7 +67,7 @@ function written(catalogue: Catalogue, level: Level): string {
   const chapters = Object.values(TOPICS).map(
     ({ title, text }) => `## ${title}\n${text(catalogue, level).trimEnd()}`,
   )
-  const more = `More of one thing: \`?topic=\` with ${Object.keys(TOPICS).join(', ')}, a node type or a kind of record; \`?detail=full\` adds the JSON Schemas.`
+  const more = `More: \`?topic=\` with ${Object.keys(TOPICS).join(', ')}, a node type or a kind of record; \`?detail=full\` adds the JSON Schemas.`
   return `# How to write a workflow\n${more}\n\n${chapters.join('\n\n')}\n`
 }
 

@@ -4,9 +4,10 @@ import { flowText } from '../../language/repair.ts'
 import { shapeOf } from '../../language/shapes.ts'
 import type { Catalogue } from '../../nodes/catalogue.ts'
 import { EACH_TYPES, nodeTypes, REPEAT_TYPES, WITHOUT_SECRETS } from '../../nodes/index.ts'
-import { EVENTS } from '../../shared/events.ts'
+import { ACTIONS, EVENTS } from '../../shared/events.ts'
 import { EXPRESSION, SPEC } from '../../shared/limits.ts'
 import { CONDITION_OPERATORS, FILTER_OPERATORS } from '../../shared/operators.ts'
+import { kindObjects } from '../../shared/record-kinds.ts'
 import { DEFAULT_MAX_INTERVAL, DEFAULT_RETRY, DEFAULT_TIMEOUT } from '../compile.ts'
 import { INPUT_TYPES, rawNode, specNode, specSchema } from '../schema.ts'
 import {
@@ -124,7 +125,7 @@ export const TOPICS: Record<string, Topic> = {
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
-          : `Events: ${eventNames()}; and any \`<entity>.<action>\` that a workflow raises.`,
+          : `Events: ${eventNames()}; any \`<entity>.<action>\` of workflows.`,
       ].join('\n'),
   },
   inputs: {
@@ -206,12 +207,15 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   },
 }
 
-/** `contact.created|updated, deal.won`. */
+/** `contact|deal.created|updated, deal.won`: the events of every kind of record, and the others by entity. */
 function eventNames(): string {
+  const common = Object.keys(ACTIONS)
   const actions = new Map<string, string[]>()
   for (const { name } of EVENTS) {
     const [entity = '', action = ''] = name.split('.')
+    if (kindObjects.some((kind) => kind === entity) && common.includes(action)) continue
     actions.set(entity, [...(actions.get(entity) ?? []), action])
   }
-  return [...actions].map(([entity, names]) => `${entity}.${names.join('|')}`).join(', ')
+  const others = [...actions].map(([entity, names]) => `${entity}.${names.join('|')}`)
+  return [`${kindObjects.join('|')}.${common.join('|')}`, ...others].join(', ')
 }

@@ -26,6 +26,9 @@ export function hintAt(
   return undefined
 }
 
+/** Values that others give, which need not have every member each time. */
+const GIVEN = /^(nodes|trigger|inputs|item|event|page|previous)\./
+
 const inList = (before: string, key: string | number, { length }: readonly unknown[]) =>
   `${before} is a list of ${length}${/^\d+$/.test(String(key)) ? '' : ': read one of its items, or all with a loop'}`
 
@@ -36,5 +39,8 @@ function inMapping(before: string, key: string | number, at: object): string {
   if (names.length === 0) return `${before} is empty`
   const shown = names.slice(0, LISTED).map((name) => name.slice(0, MOST_LISTED))
   const rest = names.length > LISTED ? ', …' : ''
-  return `${before === '' ? 'the roots are' : `${before} has`} ${shown.join(', ')}${rest}`
+  const listed = `${before === '' ? 'the roots are' : `${before} has`} ${shown.join(', ')}${rest}`
+  return GIVEN.test(before)
+    ? `${listed}; if it may be missing, write \`| default: …\` directly after it`
+    : listed
 }

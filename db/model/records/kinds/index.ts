@@ -2,6 +2,7 @@ import { type KindName, kindNames, RECORD_KINDS } from '../../../../workflows/sh
 import type { Kind, KindDefinition } from '../kind.ts'
 import { activity } from './activity.ts'
 import { company } from './company.ts'
+import { consent } from './consent.ts'
 import { contact } from './contact.ts'
 import { deal } from './deal.ts'
 import { line_item } from './line-item.ts'
@@ -21,6 +22,7 @@ const definitions: Record<KindName, KindDefinition> = {
   activities: activity,
   products: product,
   line_items: line_item,
+  consents: consent,
 }
 
 /** Every kind of record, by its plural. */

@@ -25,11 +25,7 @@ export const task: KindDefinition = {
       description: 'The type of the task.',
     },
     due_at: { type: 'datetime', sorted: true, description: 'The due time.' },
-    reminder_at: {
-      type: 'datetime',
-      description:
-        'When `task.reminder` is raised, while the task is open, and the assignee is mailed who wants it.',
-    },
+    reminder_at: { type: 'datetime', description: 'When `task.reminder` is raised, while the task is open.' },
     completed_at: { type: 'datetime', readOnly: true, description: 'The time of completion.' },
     assignee_id: { type: 'user', description: 'The assigned user.' },
   },

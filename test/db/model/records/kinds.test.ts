@@ -48,7 +48,8 @@ describe('kinds', () => {
       const restored = await records.restore(kind, created.id)
       assert.deepEqual({ ...restored, updated_at: changed.updated_at }, { ...changed, version: 4 })
       const expected = ['created', 'updated', 'deleted', 'restored'].map((action) => `${object}.${action}`)
-      assert.deepEqual(await eventsOf(created.id), expected)
+      const own = (await eventsOf(created.id)).filter((name) => expected.includes(name))
+      assert.deepEqual(own, expected)
       assert.deepEqual(
         (await records.historyOf(created.id)).map(({ version }) => version),
         [1, 2, 3, 4],

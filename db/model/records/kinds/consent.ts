@@ -1,0 +1,107 @@
+import type { Issue } from '../../errors.ts'
+import type { Draft, KindDefinition } from '../kind.ts'
+
+/**
+ * What a contact has consented to: one record for each purpose and channel, whose history has each statement. An old
+ * list that is imported again must not undo a withdrawal, so only a newer statement changes the state.
+ */
+export const consent: KindDefinition = {
+  description:
+    'The consent of a contact to be contacted for a purpose through a channel. `do_not_contact` of the contact prevails.',
+  upsertKeys: ['contact_id'],
+  identity: ['contact_id', 'purpose', 'channel'],
+  newest: 'stated_at',
+  fields: {
+    contact_id: { type: 'reference', to: 'contacts', description: 'The contact.' },
+    purpose: {
+      type: 'text',
+      required: true,
+      max: 100,
+      description: 'Such as `newsletter`, in lower case.',
+    },
+    channel: {
+      type: 'enum',
+      values: ['any', 'email', 'phone', 'sms', 'messaging', 'post'],
+      default: 'any',
+      description: 'The way of contact.',
+    },
+    state: {
+      type: 'enum',
+      values: ['granted', 'withdrawn'],
+      required: true,
+      description: 'The last statement.',
+    },
+    stated_at: {
+      type: 'datetime',
+      filled: true,
+      description: 'When the contact said so. Default: now.',
+    },
+    source: { type: 'text', description: 'Such as `form` or `phone call`.' },
+    text: { type: 'text', max: 10_000, description: 'The text agreed to.' },
+    legal_basis: {
+      type: 'enum',
+      values: ['consent', 'legitimate_interest', 'contract', 'legal_obligation', 'other'],
+      default: 'consent',
+      description: 'The legal basis.',
+    },
+  },
+  derive: ({ next, before, given, now }) => {
+    const changed = before !== undefined && next.state !== before.state
+    return {
+      purpose: String(next.purpose).toLowerCase(),
+      stated_at: given.stated_at ?? (changed ? now : (before?.stated_at ?? now)),
+      // The source of the former statement is not that of this one.
+      ...(changed && given.source === undefined && { source: null }),
+    }
+  },
+  check: timeIssues,
+  events: {
+    granted: {
+      when: ({ state }, before) => state === 'granted' && before?.state !== 'granted',
+      example: { state: 'granted' },
+    },
+    withdrawn: {
+      when: ({ state }, before) => state === 'withdrawn' && before?.state !== 'withdrawn',
+      example: { state: 'withdrawn' },
+    },
+  },
+  columns: ['contact_id', 'purpose', 'channel', 'state', 'stated_at', 'source'],
+  dimensions: ['purpose', 'channel', 'state', 'legal_basis'],
+  synonyms: {
+    purpose:
+      'purpose consentpurpose subscription subscriptiontype subscriptionname topic list listname newsletter zweck',
+    channel: 'channel consentchannel contactpoint contactpointtype kanal',
+    state:
+      'state consentstate status consentstatus subscriptionstatus privacyconsentstatus optinstatus optstatus einwilligungsstatus',
+    stated_at:
+      'statedat consentdate consenttime consentedat capturedate effectivefrom optintime optindate confirmtime timestamp',
+    source: 'source consentsource capturesource optinsource quelle',
+    text: 'text consenttext wording legalbasisexplanation einwilligungstext',
+    legal_basis: 'legalbasis lawfulbasis rechtsgrundlage',
+    tags: 'tags tag labels',
+    external_id: 'externalid consentid',
+  },
+  example: { purpose: 'newsletter', channel: 'email', state: 'granted', source: 'form' },
+}
+
+function timeIssues({ next, before, given, now }: Omit<Draft, 'actor'>): Issue[] {
+  const issue = (msg: string, hint?: string): Issue[] => [
+    { loc: ['body', 'stated_at'], msg, type: 'invalid_value', input: given.stated_at, ...(hint && { hint }) },
+  ]
+  const stated = given.stated_at == null ? undefined : Date.parse(String(given.stated_at))
+  if (stated !== undefined && stated > Date.parse(now) + CLOCKS_MS) return issue('must not be in the future')
+  if (!before || next.state === before.state) return []
+  if (stated === undefined)
+    return next.state === 'granted'
+      ? issue('is required to grant what was withdrawn', 'when the contact consented again')
+      : []
+  return stated < Date.parse(String(before.stated_at))
+    ? issue(
+        `is before ${before.stated_at}, when it was ${before.state}`,
+        'an older statement does not replace a newer one',
+      )
+    : []
+}
+
+/** The clocks of two systems may differ. */
+const CLOCKS_MS = 60_000

@@ -1,0 +1,64 @@
+import type { KindName } from '../model/records/kind.ts'
+import { kindNames, kinds } from '../model/records/kinds/index.ts'
+import type { Tenant } from '../postgres/tenancy.ts'
+import { deleteRecord } from './delete.ts'
+import { lockRecords } from './lock.ts'
+
+/** Records that belong to another one, with which they are unique (`identity` of a kind), such as consents of contacts. */
+
+/** The kinds of which the `identity` begins with a reference to `kind`. */
+const kindsOf = (kind: KindName) =>
+  kindNames.flatMap((owned) => {
+    const { identity, newest, fields } = kinds[owned]
+    const [reference, ...others] = identity ?? []
+    return reference !== undefined && fields[reference]!.to === kind
+      ? [{ owned, reference, others, newest: newest ?? 'created_at' }]
+      : []
+  })
+
+/**
+ * Before a merge: of two records that would have the same key, one of the loser and one of the winner, the newer stays.
+ * Called before the two are locked, as locks of referring records come first (lock.ts); a record that is made meanwhile
+ * makes the merge a conflict.
+ */
+export async function settleIdentities(
+  tx: Tenant,
+  kind: KindName,
+  loser: string,
+  winner: string,
+): Promise<void> {
+  for (const { owned, reference, others, newest } of kindsOf(kind)) {
+    const same = others.map((name) => `l.${name} = w.${name}`).join(' and ')
+    const { rows } = await tx.trx.raw<{ rows: { of_loser: string; of_winner: string; is_newer: boolean }[] }>(
+      `select l.id as of_loser, w.id as of_winner, l.${newest} > w.${newest} as is_newer
+       from ${owned} l join ${owned} w on w.organization_id = l.organization_id and ${same}
+       where l.organization_id = :of and l.${reference} = :loser and w.${reference} = :winner
+         and l.deleted_at is null and w.deleted_at is null`,
+      { of: tx.organizationId, loser, winner },
+    )
+    await lockRecords(tx, owned, rows.flatMap((row) => [row.of_loser, row.of_winner]).sort(), 'for update')
+    for (const { of_loser, of_winner, is_newer } of rows)
+      await deleteRecord(tx, owned, is_newer ? of_winner : of_loser)
+  }
+}
+
+/** The records that belong to `ids`, deleted ones too, and those that a deletion of their owner has cut off. */
+export async function ownedBy(
+  tx: Tenant,
+  kind: KindName,
+  ids: string[],
+): Promise<{ kind: KindName; ids: string[] }[]> {
+  const found: { kind: KindName; ids: string[] }[] = []
+  for (const { owned, reference } of kindsOf(kind)) {
+    const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
+      `select id from ${owned} where organization_id = :of and ${reference} = any(:ids)
+       union
+       select r.id from ${owned} r join associations a on a.organization_id = r.organization_id
+         and (a.a_id = r.id and a.b_id = any(:ids) or a.b_id = r.id and a.a_id = any(:ids))
+       where r.organization_id = :of and r.${reference} is null`,
+      { of: tx.organizationId, ids } as never,
+    )
+    found.push({ kind: owned, ids: rows.map(({ id }) => id) })
+  }
+  return found
+}

@@ -1,0 +1,196 @@
+import { deepEqual, equal, match, ok } from 'node:assert/strict'
+import { createOrganization } from '../../support/database.ts'
+import { withApi } from '../../support/with-api.ts'
+
+describe('consents', () => {
+  const suite = withApi()
+  const call = (method: string, path: string, body?: object) =>
+    suite.api.request(method, `/v1${path}`, body ? { body } : {})
+  const contact = async (values: object = { last_name: 'Lovelace' }): Promise<string> =>
+    (await call('POST', '/objects/contacts', values)).body.id
+  const give = (contact_id: string, values: object = {}) =>
+    call('POST', '/objects/consents', {
+      contact_id,
+      purpose: 'newsletter',
+      channel: 'email',
+      state: 'granted',
+      ...values,
+    })
+  const upsert = async (data: object) => {
+    const operations = [{ op: 'upsert', by: 'contact_id', data }]
+    const { body } = await call('POST', '/objects/consents/batch', { operations })
+    return body.results[0]
+  }
+  const change = (id: string, body: object) => call('PATCH', `/objects/consents/${id}`, body)
+  const list = async (query: string) => (await call('GET', `/objects/consents?${query}`)).body.data
+  const eventsOf = async (id: string) =>
+    (await suite.db.system('events').where({ subject_id: id }).orderBy('id').select('name')).map(
+      ({ name }) => name,
+    )
+
+  it('hold what a contact said, when, where, to which text and on which basis', async () => {
+    const ada = await contact()
+    const text = 'I want the newsletter of Motors Ltd. I can withdraw this at any time.'
+    const { status, body } = await give(ada, {
+      purpose: 'Newsletter',
+      stated_at: '2024-02-03T10:00:00Z',
+      source: 'form',
+      text,
+    })
+    equal(status, 201, JSON.stringify(body))
+    deepEqual(
+      [body.object, body.contact_id, body.purpose, body.channel, body.state, body.stated_at],
+      ['consent', ada, 'newsletter', 'email', 'granted', '2024-02-03T10:00:00.000Z'],
+    )
+    deepEqual([body.source, body.text, body.legal_basis], ['form', text, 'consent'])
+    const now = (await give(ada, { purpose: 'events' })).body
+    ok(Math.abs(Date.parse(now.stated_at) - Date.now()) < 60_000)
+    deepEqual(await eventsOf(body.id), ['consent.created', 'consent.granted'])
+    const { data } = (await call('GET', `/objects/contacts/${ada}/timeline?types=consent`)).body
+    equal(data.length, 2)
+  })
+
+  it('change with the next statement, and the history has each', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada, { stated_at: '2024-01-01T00:00:00Z', source: 'form' })).body
+    const withdrawn = (await change(id, { state: 'withdrawn' })).body
+    equal(withdrawn.state, 'withdrawn')
+    ok(withdrawn.stated_at > '2025')
+    equal(withdrawn.source, null, 'the form was the source of the grant')
+    const again = await change(id, { state: 'granted' })
+    match(again.body.error.message, /stated_at: is required to grant what was withdrawn/)
+    const renewed = await change(id, {
+      state: 'granted',
+      stated_at: new Date().toISOString(),
+      source: 'phone call',
+    })
+    deepEqual([renewed.status, renewed.body.source], [200, 'phone call'])
+    deepEqual(await eventsOf(id), [
+      'consent.created',
+      'consent.granted',
+      'consent.updated',
+      'consent.withdrawn',
+      'consent.updated',
+      'consent.granted',
+    ])
+    const { data } = (await call('GET', `/objects/consents/${id}/history?field=state`)).body
+    deepEqual(
+      data.map(({ changes }: { changes: { state: { to: string } } }) => changes.state.to),
+      ['granted', 'withdrawn', 'granted'],
+    )
+  })
+
+  it('are not changed by an older statement, nor by one of the future', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada, { state: 'withdrawn', stated_at: '2024-05-01T00:00:00Z' })).body
+    const old = await change(id, { state: 'granted', stated_at: '2023-01-01T00:00:00Z' })
+    equal(old.status, 422)
+    match(old.body.error.message, /is before 2024-05-01T00:00:00.000Z, when it was withdrawn/)
+    const future = await give(ada, { channel: 'sms', stated_at: '2199-01-01T00:00:00Z' })
+    match(future.body.error.message, /must not be in the future/)
+    equal((await change(id, { source: 'letter' })).body.state, 'withdrawn')
+  })
+
+  it('are one for each contact, purpose and channel, also by upserts and of many at once', async () => {
+    const ada = await contact()
+    const first = (await give(ada)).body
+    for (const other of [{}, { purpose: 'NEWSLETTER' }]) {
+      const taken = await give(ada, other)
+      deepEqual([taken.status, taken.body.error.param], [409, 'contact_id'])
+      match(
+        taken.body.error.message,
+        /the contact has another consent with purpose newsletter, channel email/,
+      )
+    }
+    equal((await give(ada, { channel: 'sms' })).status, 201)
+    const moved = (await give(ada, { purpose: 'events' })).body
+    equal((await change(moved.id, { purpose: 'newsletter' })).status, 409)
+
+    const data = { contact_id: ada, purpose: 'Newsletter', channel: 'email', state: 'withdrawn' }
+    const updated = await upsert(data)
+    deepEqual([updated.status, updated.id], [200, first.id])
+    const made = await upsert({ ...data, purpose: 'surveys' })
+    equal(made.status, 201)
+    // Without a channel it is `any`, as of a create.
+    const any = await upsert({ contact_id: ada, purpose: 'calls', state: 'granted' })
+    equal((await upsert({ contact_id: ada, purpose: 'calls', state: 'withdrawn' })).id, any.id)
+    equal((await upsert({ purpose: 'calls', state: 'granted' })).status, 422)
+
+    const bob = await contact()
+    const all = await Promise.all(
+      Array.from({ length: 8 }, () => upsert({ contact_id: bob, purpose: 'calls', state: 'granted' })),
+    )
+    equal(new Set(all.map(({ id }) => id)).size, 1)
+    equal((await list(`contact_id=${bob}`)).length, 1)
+    const operations = [1, 2].map(() => ({ op: 'create', data: { ...data, contact_id: bob } }))
+    const { results } = (await call('POST', '/objects/consents/batch', { operations })).body
+    deepEqual(results.map((one: { status: number }) => one.status).sort(), [201, 409])
+  })
+
+  it('are found with what prevails: do_not_contact of the contact', async () => {
+    const willing = await contact({ last_name: 'Willing' })
+    const not = await contact({ last_name: 'Not', do_not_contact: true })
+    for (const id of [willing, not]) await give(id, { purpose: 'finding' })
+    const granted = 'purpose=finding&channel=email&state=granted'
+    equal((await list(granted)).length, 2)
+    const [found, ...more] = await list(`${granted}&contact.do_not_contact=false&expand=contact`)
+    deepEqual([found.contact_id, found.expanded.contact.last_name, more], [willing, 'Willing', []])
+    const contacts = (await call('GET', '/objects/contacts?associations.consents.purpose=finding')).body.data
+    equal(contacts.length, 2)
+  })
+
+  it('go with a deleted contact and come back with a restored one', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada)).body
+    await call('DELETE', `/objects/contacts/${ada}`)
+    equal((await call('GET', `/objects/consents/${id}`)).body.contact_id, null)
+    // Cut off, it is linked to a contact that has the same consent.
+    const bob = await contact()
+    await give(bob)
+    equal((await call('POST', `/objects/contacts/${bob}/associations/consents/${id}`, {})).status, 409)
+    equal((await call('POST', `/objects/contacts/${ada}/restore`)).status, 200)
+    equal((await call('GET', `/objects/consents/${id}`)).body.contact_id, ada)
+    await call('DELETE', `/objects/consents/${id}`)
+    await give(ada)
+    equal((await call('POST', `/objects/consents/${id}/restore`)).status, 409)
+  })
+
+  it('of a merged contact move to the winner; of two with one purpose, the newer stays', async () => {
+    const [winner, loser] = [await contact(), await contact()]
+    const older = (await give(winner, { stated_at: '2023-01-01T00:00:00Z' })).body.id
+    const newer = (await give(loser, { state: 'withdrawn', stated_at: '2024-01-01T00:00:00Z' })).body.id
+    const kept = (await give(winner, { purpose: 'b', stated_at: '2024-01-01T00:00:00Z' })).body.id
+    const gone = (await give(loser, { purpose: 'b', stated_at: '2023-01-01T00:00:00Z' })).body.id
+    const moved = (await give(loser, { purpose: 'c' })).body.id
+    equal((await call('POST', `/objects/contacts/${winner}/merge`, { from: loser })).status, 200)
+    const left = await list(`contact_id=${winner}`)
+    deepEqual(left.map(({ id }: { id: string }) => id).sort(), [newer, kept, moved].sort())
+    for (const id of [older, gone]) equal((await call('GET', `/objects/consents/${id}`)).status, 404)
+  })
+
+  it('are in the export of a person, and go with an erasure', async () => {
+    const ada = await contact({ email: 'erase@example.com' })
+    const one = (await give(ada, { source: 'a form' })).body.id
+    const bob = await contact()
+    const other = (await give(bob)).body.id
+    const held = JSON.stringify((await call('GET', `/objects/contacts/${ada}/export`)).body)
+    ok(held.includes(one) && held.includes('a form'))
+    const { preview } = (await call('POST', `/objects/contacts/${ada}/erase`, {})).body
+    deepEqual([preview.contacts, preview.consents], [1, 1])
+    const { body } = await call('POST', `/objects/contacts/${ada}/erase`, { confirm: true })
+    equal(body.erased.consent, 1)
+    const { db } = suite
+    deepEqual(await db.system('consents').where({ id: one }), [])
+    deepEqual(await db.system('record_history').where({ record_id: one }), [])
+    equal((await call('GET', `/objects/consents/${other}`)).status, 200)
+  })
+
+  it('of another organization are not seen by the key', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada)).body
+    const other = await createOrganization(suite.db)
+    await suite.db.system('consents').where({ id }).update({ organization_id: other })
+    // The same key in this organization is free.
+    equal((await give(ada)).status, 201)
+  })
+})
