@@ -58,8 +58,10 @@ export function runOf(
       drain?: true
       after?: string
       reissue?: boolean
+      /** A pause is requested. */
+      hold?: boolean
     }) {
-      const { reissue = false, ...rest } = more
+      const { reissue = false, hold = false, ...rest } = more
       const input = { organization_id: ID, run_id: ID, segment: segment++, happened, ...rest }
       const open = [...iterations.values()].filter((one) => one.settled_segment === null)
       const paths = new Set(['', ...open.map(iterationPath)])
@@ -73,6 +75,7 @@ export function runOf(
       const result = await runSegment(program, structuredClone(state), input, {
         limits,
         reissue,
+        hold,
         loops: {
           items: async ({ loop }, from, count) =>
             loops

@@ -169,6 +169,8 @@ class Segment {
     if (this.ending && !this.end) this.cleanup.dropRetries()
     if (this.host.hold && !this.end) {
       this.paused = !this.rows.open().some((row) => row.status === 'running' && row.attempt_token != null)
+      // A workflow that catches up cancels what the answers do not name: the calls in progress, for which the pause waits.
+      if (!this.paused && (this.host.behind || this.input.after !== undefined)) this.reissue()
       return
     }
     const { clock, limits } = this.host

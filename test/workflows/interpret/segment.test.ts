@@ -3,6 +3,7 @@ import type { SegmentAnswer } from '../../../workflows/bundle/protocol.ts'
 import type { SegmentResult } from '../../../workflows/interpret/segment.ts'
 import type { NodeSpec } from '../../../workflows/language/definition.ts'
 import { edge } from '../../support/nodes.ts'
+import { ID } from '../../support/run-facts.ts'
 import { call, delay, runOf, set } from '../../support/run-in-memory.ts'
 
 const chain = (ids: string[]) => ({
@@ -425,6 +426,17 @@ describe('a segment', () => {
       const ids = nodes.map(({ id }) => id)
       assert.deepEqual((await issued(run.next())).sort(), ids)
       assert.deepEqual(await issued(run.segment({ reissue: true })), ids)
+    })
+
+    it('issues the command of a call in progress again although a pause is requested, and pauses once it has ended', async () => {
+      const run = runOf({ nodes: [call('slow')] })
+      await run.next()
+      run.leave('slow', { attempt_token: ID, ended_at: null })
+      const held = await run.segment({ hold: true, after: '' })
+      assert.deepEqual([held.paused, commandsOf(held)], [false, ['external']])
+      assert.deepEqual(commandsOf(await run.segment({ hold: true })), [])
+      run.leave('slow', { attempt_token: null, ended_at: null })
+      assert.equal((await run.segment({ hold: true, after: '' })).paused, true)
     })
 
     it('has no more in an answer than fits, also if thousands of nodes of items are cancelled at once', async () => {
