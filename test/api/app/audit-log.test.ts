@@ -35,6 +35,7 @@ const NOT_RECORDED: Record<string, string> = {
   captureIncomingWebhookSample: 'keeps the next request as a sample; the log of the webhook shows it',
   proposeIncomingMapping: 'computes only',
   previewIncomingMapping: 'computes only',
+  updatePreferences: 'which mails one wants, oneself',
 }
 
 describe('the audit log', () => {
