@@ -18,6 +18,16 @@ describe('values that look right', () => {
     equal(comparison('in', ['1010'])('01010'), false)
   })
 
+  it('are sorted last if they are empty texts, and the others in order', () => {
+    const list = ['b', '', 'a', ' ', null, 'c']
+    for (const filter of ['sort', 'sort_natural']) {
+      deepEqual(value(`inputs.list | ${filter}`, { list }), ['a', 'b', 'c', '', ' ', null])
+      deepEqual(value(`inputs.list | ${filter} | reverse | slice: 0, 3`, { list }), ['c', 'b', 'a'])
+    }
+    const items = ['x', '', '3', '1'].map((n) => ({ n }))
+    deepEqual(value("inputs.items | sort: 'n' | map: 'n'", { items }), ['1', '3', 'x', ''])
+  })
+
   it('are not lost by `uniq` if they lack the field', () => {
     const list = [
       { n: 'A', e: 'a' },

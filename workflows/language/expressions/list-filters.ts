@@ -34,6 +34,10 @@ function distinct(items: unknown[], field: unknown): unknown[] {
   })
 }
 
+/** An empty text is no value, as null is none. */
+const nullIfEmpty = (value: unknown): unknown =>
+  value === undefined || (typeof value === 'string' && value.trim() === '') ? null : value
+
 const itemsOf = (list: unknown): unknown[] =>
   Array.isArray(list) ? list : list === null || list === undefined ? [] : [list]
 
@@ -85,13 +89,13 @@ function sumOf(list: unknown[], field: unknown): number | string {
 /** The argument of a sort that `reverse` follows: see `sortDescending`. */
 export const DESCENDING = 'descending'
 
-/** Empty values come last, also in a list that is then reversed. */
+/** Null and empty texts come last, also in a list that is then reversed. */
 function sorting(compare: (a: unknown, b: unknown) => number): FilterImplOptions {
   return (list: unknown, ...given: unknown[]) => {
     const isPair = (one: unknown) => Array.isArray(one) && one[0] === DESCENDING
     const emptyFirst = given.some(isPair) ? -1 : 1
     const read = reader(given.find((one) => !isPair(one)))
-    const rows = itemsOf(list).map((item) => ({ item, key: read(item) ?? null }))
+    const rows = itemsOf(list).map((item) => ({ item, key: nullIfEmpty(read(item)) }))
     rows.sort((a, b) => {
       if (a.key === null || b.key === null)
         return a.key === b.key ? 0 : a.key === null ? emptyFirst : -emptyFirst
