@@ -35,8 +35,10 @@ describe('values that look right', () => {
       { n: 'C', e: null },
       { n: 'D', e: 'a' },
       { n: 'E' },
+      { n: 'F', e: '' },
+      { n: 'G', e: '' },
     ]
-    deepEqual(value("inputs.list | uniq: 'e' | map: 'n'", { list }), ['A', 'B', 'C', 'E'])
+    deepEqual(value("inputs.list | uniq: 'e' | map: 'n'", { list }), ['A', 'B', 'C', 'E', 'F', 'G'])
     deepEqual(value('inputs.list | uniq', { list: [null, 1, null] }), [null, 1])
   })
 

@@ -20,12 +20,12 @@ export const listFilters: Record<string, FilterImplOptions> = {
   uniq: (list: unknown, field?: unknown) => distinct(itemsOf(list), field),
 }
 
-/** The items with different values of a field, the first of each. Items without the field are not the same. */
+/** The items with different values of a field, the first of each. Items whose field is missing or empty are not the same. */
 function distinct(items: unknown[], field: unknown): unknown[] {
   const read = reader(field)
   const seen = new Set<unknown>()
   return items.filter((item) => {
-    const value = read(item) ?? null
+    const value = nullIfEmpty(read(item))
     if (value === null && field !== undefined) return true
     const key = typeof value === 'object' ? JSON.stringify(value) : value
     const isNew = !seen.has(key)
