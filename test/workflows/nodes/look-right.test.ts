@@ -112,7 +112,10 @@ describe('values that look right', () => {
       throws(() => compare(left, 'gt', right), /cannot be compared with one/)
     }
     equal(value('inputs.left < inputs.right', { left: 'abc', right: 'abd' }), true)
-    equal(value('inputs.left < inputs.right', { left: '', right: '2026-01-01' }), false)
+    for (const left of ['', '  ']) {
+      equal(value('inputs.left < inputs.right', { left, right: '2026-01-01' }), false)
+      equal(compare(left, 'lt', '2026-01-01'), false)
+    }
     equal(compare('1.5', 'lt', '10'), true)
   })
 
