@@ -51,6 +51,8 @@ describe('values that look right', () => {
       "where: 'stagee', 'x'",
       "reject: 'stagee', 'x'",
       "map: 'amout'",
+      "map: 'amuont'",
+      "map: 'Amount'",
       "sort: 'amout'",
       "uniq: 'stagee'",
       "has: 'stagee', 'x'",
@@ -62,7 +64,19 @@ describe('values that look right', () => {
     const [code, message] = await errorOf('filter_items', { items: list, conditions })
     equal(code, 'missing_field')
     match(message, /did you mean stage\?/)
-    // A field that is only missing everywhere is no mistake.
+    // A field that is only missing everywhere is no mistake, though others have a name like it.
+    for (const [field, other] of [
+      ['first_name', 'last_name'],
+      ['updated_at', 'created_at'],
+      ['phone2', 'phone'],
+      ['line2', 'line1'],
+      ['to', 'no'],
+    ] as const) {
+      const items = [{ [other]: 'a' }]
+      deepEqual(value(`inputs.items | where: '${field}', 'a'`, { items }), [], field)
+      const missing = [{ field, operator: 'is_empty' }]
+      equal((await outputOf('filter_items', { items, conditions: missing })).count, 1, field)
+    }
     deepEqual(value("inputs.list | where: 'vip'", { list }), [])
     const optional = [{ field: 'closed_at', operator: 'is_empty' }]
     equal((await outputOf('filter_items', { items: list, conditions: optional })).count, 2)
