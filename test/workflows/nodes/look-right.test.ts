@@ -16,6 +16,9 @@ describe('values that look right', () => {
     equal(value("'03' <= 6 ? 1 : 2"), 1)
     equal(compare('01010', 'eq', '1010'), false)
     equal(comparison('in', ['1010'])('01010'), false)
+    equal(comparison('in', ['08', '09'])(8), true)
+    equal(comparison('in', ['008'])('08'), false)
+    equal(comparison('in', [8])('=8'), false)
   })
 
   it('are sorted last if they are empty texts, and the others in order', () => {
