@@ -119,6 +119,41 @@ describe('values that look right', () => {
     )
   })
 
+  it('are added where an item of another currency has no amount', async () => {
+    const items = [
+      { amount: '5.00', currency: 'CHF' },
+      ...[null, '', undefined].map((amount) => ({ amount, currency: 'EUR' })),
+      { currency: 'USD' },
+      { amount: '1.00', currency: 'chf' },
+    ]
+    equal(value("inputs.items | sum: 'amount'", { items }), '6.00')
+    const values = { total: { function: 'sum', field: 'amount' } }
+    deepEqual((await outputOf('aggregate_items', { items, values })).values, { total: '6.00' })
+  })
+
+  it('are told by a hint that selects amounts as they are written', () => {
+    const items = [
+      { order: { total: '5.00', currency: 'chf' } },
+      { order: { total: '7.00', currency: 'eur' } },
+    ]
+    throws(
+      () => value("inputs.items | sum: 'order.total'", { items }),
+      /select one before, `\| where: "order\.currency", "chf"`/,
+    )
+    equal(value("inputs.items | where: 'order.currency', 'chf' | sum: 'order.total'", { items }), '5.00')
+  })
+
+  it('are not null for groups by the currency of something else', async () => {
+    const items = [
+      { amount: '1.00', currency: 'CHF', company: { currency: 'USD' } },
+      { amount: '2.00', currency: 'EUR', company: { currency: 'USD' } },
+    ]
+    const values = { total: { function: 'sum', field: 'amount' } }
+    const [code, message] = await errorOf('aggregate_items', { items, values, group_by: ['company.currency'] })
+    equal(code, 'mixed_currencies')
+    match(message, /add currency to group_by/)
+  })
+
   it('are not compared letter by letter if they are days or numbers in a local form', async () => {
     for (const [left, right] of [
       ['01.12.2026', '2026-11-27'],

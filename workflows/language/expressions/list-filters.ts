@@ -72,10 +72,11 @@ function sumOf(list: unknown[], field: unknown): number | string {
   const values = list.map(read)
   if (field !== undefined && list.length > 0 && values.every((value) => value === undefined))
     throw new Error(`no item of the list has the field ${String(field).slice(0, 100)}`)
-  const currencies = field === undefined ? [] : currenciesOf(list, String(field))
-  if (currencies.length > 1)
+  const currencies = currenciesOf(list, String(field ?? ''))
+  const { path, codes } = currencies
+  if (codes.length > 1)
     throw new Error(
-      `${mixedCurrencies(String(field), currencies)}: select one before, \`| where: "currency", "${currencies[0]}"\``,
+      `${mixedCurrencies(String(field), currencies)}: select one before, \`| where: "${path}", "${codes[0]}"\``,
     )
   const present = values.filter((value) => value !== undefined && value !== null && value !== '')
   const numbers = present.map((value): Decimal => {
