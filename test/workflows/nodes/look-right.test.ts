@@ -159,6 +159,11 @@ describe('values that look right', () => {
       ['01.12.2026', '2026-11-27'],
       ["1'000", '500'],
       ['12,50', 13],
+      ['01.12.2026', '27.11.2026'],
+      ['12/31/26 10:00', '1/2/26'],
+      ["1'000", "2'000"],
+      ['9,50', '12,50'],
+      ['1.234,50', '900,00'],
     ] as const) {
       throws(() => value('inputs.left < inputs.right', { left, right }), /cannot be compared with one/)
       throws(() => compare(left, 'gt', right), /cannot be compared with one/)
@@ -169,6 +174,21 @@ describe('values that look right', () => {
       equal(compare(left, 'lt', '2026-01-01'), false)
     }
     equal(compare('1.5', 'lt', '10'), true)
+    // Versions, phone numbers, addresses and sizes are texts.
+    for (const [left, right] of [
+      ['1.2.345', '1.2.346'],
+      ['1.2.3', '1.3'],
+      ['10.11.12', '10.11.13'],
+      ['10.234.5', '9.1'],
+      ['044 123 45 67', '079 123 45 67'],
+      ['10.0.0.1', '10.0.0.2'],
+      ["6'2", "6'3"],
+      ['01010', '08001'],
+    ] as const) {
+      const inOrder = left < right
+      equal(value('inputs.left < inputs.right', { left, right }), inOrder, left)
+      equal(compare(left, 'lt', right), inOrder, left)
+    }
   })
 
   it('are told how to leave out what a form leaves out', () => {
