@@ -94,6 +94,7 @@ export const filterItems = defineNode({
         })
     }
     const tests = conditions.map(({ field, operator, right }) => ({
+      field,
       read: fieldReader(field),
       holds: comparison(operator, right),
       // A list is searched in constant time.
@@ -102,12 +103,16 @@ export const filterItems = defineNode({
     const turn = createTurns()
     const kept: unknown[] = []
     let left: number = LIST.comparisons
-    for (const item of items) {
-      const holds = ({ read, holds, cost }: (typeof tests)[number]) => {
+    for (const [index, item] of items.entries()) {
+      const holds = ({ field, read, holds, cost }: (typeof tests)[number]) => {
         const value = read(item)
         left -= cost + costOf(value)
         if (left < 0) throw tooExpensive()
-        return holds(value)
+        try {
+          return holds(value)
+        } catch (error) {
+          throw error instanceof NodeError ? ofItem(error, index, field) : error
+        }
       }
       if (match === 'all' ? tests.every(holds) : tests.some(holds)) kept.push(item)
       await turn()
@@ -120,6 +125,12 @@ function costOf(value: unknown): number {
   if (typeof value === 'string') return 1 + value.length / 100
   return typeof value === 'object' && value !== null ? 1 + weightOf(value, LIST.comparisons) / 10 : 1
 }
+
+/** The error of a comparison, with the item that it is of: the author sees which row to correct or to filter out. */
+const ofItem = ({ code, message }: NodeError, index: number, field: string | undefined) =>
+  new NodeError(code, `${field === undefined ? 'Item' : `${field} of item`} ${index}: ${message}`, {
+    details: { index, ...(field !== undefined && { field }) },
+  })
 
 const tooExpensive = () =>
   new NodeError(

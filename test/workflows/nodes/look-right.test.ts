@@ -1,7 +1,7 @@
-import { deepEqual, equal, match, throws } from 'node:assert/strict'
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import { render } from '../../../workflows/language/expressions/liquid.ts'
 import { compare, comparison } from '../../../workflows/nodes/compare.ts'
-import { errorOf, outputOf } from '../../support/execute-node.ts'
+import { errorOf, executeNode, outputOf } from '../../support/execute-node.ts'
 
 /** What authors wrote in good faith, and what gave a result that only looked right. */
 describe('values that look right', () => {
@@ -189,6 +189,19 @@ describe('values that look right', () => {
       equal(value('inputs.left < inputs.right', { left, right }), inOrder, left)
       equal(compare(left, 'lt', right), inOrder, left)
     }
+  })
+
+  it('are named by item and field where filter_items cannot compare one', async () => {
+    const items = [{ due: '2026-12-01' }, { due: '01.12.2026' }]
+    const conditions = [{ field: 'due', operator: 'lt', right: '2026-12-24' }]
+    const outcome = await executeNode('filter_items', { items, conditions })
+    ok(outcome.status === 'failed')
+    equal(outcome.error.code, 'not_comparable')
+    deepEqual(outcome.error.details, { index: 1, field: 'due' })
+    const [, message] = await errorOf('filter_items', { items, conditions })
+    match(message, /^due of item 1: "01\.12\.2026" is no time/)
+    const texts = { items: ["1'000"], conditions: [{ operator: 'gt', right: 5 }] }
+    match((await errorOf('filter_items', texts))[1], /^Item 0: /)
   })
 
   it('are told how to leave out what a form leaves out', () => {
