@@ -9,7 +9,7 @@ import { createTurns } from '../shared/turns.ts'
 import { comparison } from './compare.ts'
 import { comparedValues } from './compared-values.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, fieldsNamed, itemField, itemList } from './item-fields.ts'
+import { fieldReader, fieldsNamed, itemField, itemList, missingField } from './item-fields.ts'
 
 const condition = z
   .strictObject({
@@ -88,10 +88,7 @@ export const filterItems = defineNode({
   async run({ items, match, conditions }) {
     for (const { field } of conditions) {
       const meant = field === undefined ? undefined : meantField(items, field)
-      if (meant !== undefined)
-        throw new NodeError('missing_field', `No item has the field ${field}: did you mean ${meant}?`, {
-          details: { field },
-        })
+      if (field !== undefined && meant !== undefined) throw missingField(field, `did you mean ${meant}?`)
     }
     const tests = conditions.map(({ field, operator, right }) => ({
       field,

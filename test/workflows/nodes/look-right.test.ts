@@ -54,6 +54,7 @@ describe('values that look right', () => {
       "where: 'stagee', 'x'",
       "reject: 'stagee', 'x'",
       "map: 'amout'",
+      "sum: 'amout'",
       "map: 'amuont'",
       "map: 'Amount'",
       "sort: 'amout'",
