@@ -38,8 +38,7 @@ describe('record effects of nodes', () => {
       const counts: number[] = []
       for (const parameter of ['name[contains]', 'name[starts_with]'])
         for (const value of ['', ' ', null]) counts.push(await search(parameter, value))
-      for (const parameter of ['name', 'name[in]', 'tags[has]'])
-        counts.push(await search(parameter, null))
+      for (const parameter of ['name', 'name[in]', 'tags[has]']) counts.push(await search(parameter, null))
       const related = { 'company.name[contains]': '' }
       counts.push((await records.search('contacts', { filters: related })).data.length)
       return [...counts, await search('name[contains]', 'thing'), await search('name[contains]', 'null')]

@@ -41,8 +41,9 @@ describe('filter_items', () => {
   it('compares with one of many values as `in` of a condition does, in constant time', () => {
     const scalar = fc.oneof(
       fc.integer({ min: -3, max: 3 }),
-      fc.constantFrom('a', 'A', '1', '1.0', '', ' 2', '1e+21', 1e21, '01', '001', ' 02', '-01.50', -1.5, '=1'),
-      fc.constantFrom('2026-01-31', '2026-01-31T00:00:00Z', '12345678901234567', '012345678901234567', '@0'),
+      fc.constantFrom('a', 'A', '1', '1.0', '', ' 2', '1e+21', 1e21, '=1', '@0'),
+      fc.constantFrom('01', '001', ' 02', '-01.50', -1.5, '12345678901234567', '012345678901234567'),
+      fc.constantFrom('2026-01-31', '2026-01-31T00:00:00Z'),
       fc.boolean(),
       fc.constant(null),
       fc.constant({ a: 1 }),

@@ -150,7 +150,11 @@ describe('values that look right', () => {
       { amount: '2.00', currency: 'EUR', company: { currency: 'USD' } },
     ]
     const values = { total: { function: 'sum', field: 'amount' } }
-    const [code, message] = await errorOf('aggregate_items', { items, values, group_by: ['company.currency'] })
+    const [code, message] = await errorOf('aggregate_items', {
+      items,
+      values,
+      group_by: ['company.currency'],
+    })
     equal(code, 'mixed_currencies')
     match(message, /add currency to group_by/)
   })
