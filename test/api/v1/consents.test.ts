@@ -91,6 +91,56 @@ describe('consents', () => {
     equal((await change(id, { source: 'letter' })).body.state, 'withdrawn')
   })
 
+  it('of an old list stay withdrawn, whatever the order of its rows', async () => {
+    const ada = await contact()
+    const said = { stated_at: '2024-05-01T00:00:00.000Z', source: 'letter', text: null, legal_basis: 'contract' }
+    const { id } = (await give(ada, { ...said, state: 'withdrawn' })).body
+    const data = { contact_id: ada, purpose: 'newsletter', channel: 'email' }
+    const old = { state: 'withdrawn', stated_at: '2019-01-01', source: 'list', text: 'old', legal_basis: 'other' }
+    const again = await upsert({ ...data, ...old })
+    equal(again.status, 200, JSON.stringify(again))
+    const stored = async () => {
+      const { state, stated_at, source, text, legal_basis } = (await call('GET', `/objects/consents/${id}`)).body
+      return { state, stated_at, source, text, legal_basis }
+    }
+    deepEqual(await stored(), { state: 'withdrawn', ...said })
+    const granted = await upsert({ ...data, state: 'granted', stated_at: '2021-01-01' })
+    deepEqual([granted.status, granted.error.type], [422, 'validation_error'])
+    equal((await change(id, { state: 'withdrawn', stated_at: '2018-01-01' })).body.stated_at, said.stated_at)
+    equal((await change(id, { state: 'granted', stated_at: '2020-01-01' })).status, 422)
+    deepEqual(await stored(), { state: 'withdrawn', ...said })
+    // Without a state, a time is a correction.
+    const corrected = await change(id, { stated_at: '2023-01-01T00:00:00.000Z' })
+    equal(corrected.body.stated_at, '2023-01-01T00:00:00.000Z')
+    equal((await change(id, { state: 'withdrawn', stated_at: '2025-01-01' })).body.stated_at.slice(0, 4), '2025')
+  })
+
+  it('of one time are withdrawn, whichever comes first', async () => {
+    const [ada, bob] = [await contact(), await contact()]
+    const day = { stated_at: '2024-05-01' }
+    const first = (await give(ada, { ...day, state: 'withdrawn' })).body
+    const refused = await change(first.id, { ...day, state: 'granted' })
+    equal(refused.status, 422)
+    match(refused.body.error.message, /is not after 2024-05-01T00:00:00.000Z, when it was withdrawn/)
+    const other = (await give(bob, day)).body
+    equal((await change(other.id, { ...day, state: 'withdrawn' })).body.state, 'withdrawn')
+    equal((await change(other.id, { state: 'granted', stated_at: '2024-05-01T00:00:01Z' })).status, 200)
+  })
+
+  it('granted again have the text and the legal basis of this statement only', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada, { stated_at: '2024-01-01', text: 'The old text.', legal_basis: 'contract' }))
+      .body
+    const withdrawn = (await change(id, { state: 'withdrawn', stated_at: '2024-02-01' })).body
+    deepEqual([withdrawn.text, withdrawn.legal_basis], ['The old text.', 'contract'])
+    const granted = (await change(id, { state: 'granted', stated_at: '2024-03-01' })).body
+    deepEqual([granted.text, granted.legal_basis], [null, 'consent'])
+    await change(id, { state: 'withdrawn', stated_at: '2024-04-01' })
+    const given = { text: 'The new text.', legal_basis: 'other' }
+    const again = (await change(id, { state: 'granted', stated_at: '2024-05-01', ...given })).body
+    deepEqual([again.text, again.legal_basis], [given.text, given.legal_basis])
+  })
+
   it('are one for each contact, purpose and channel, also by upserts and of many at once', async () => {
     const ada = await contact()
     const first = (await give(ada)).body
