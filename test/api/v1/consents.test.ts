@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { createOrganization } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
 import { withApi } from '../../support/with-api.ts'
 
 describe('consents', () => {
@@ -216,6 +217,50 @@ describe('consents', () => {
     const left = await list(`contact_id=${winner}`)
     deepEqual(left.map(({ id }: { id: string }) => id).sort(), [newer, kept, moved].sort())
     for (const id of [older, gone]) equal((await call('GET', `/objects/consents/${id}`)).status, 404)
+  })
+
+  it('of merged contacts with one time are withdrawn, on either side', async () => {
+    const [winner, loser] = [await contact(), await contact()]
+    const stated_at = '2024-01-01'
+    const kept = [
+      (await give(winner, { stated_at, state: 'withdrawn' })).body.id,
+      (await give(loser, { purpose: 'b', stated_at, state: 'withdrawn' })).body.id,
+    ]
+    await give(loser, { stated_at })
+    await give(winner, { purpose: 'b', stated_at })
+    equal((await call('POST', `/objects/contacts/${winner}/merge`, { from: loser })).status, 200)
+    const left = await list(`contact_id=${winner}`)
+    deepEqual(left.map(({ id }: { id: string }) => id).sort(), kept.sort())
+  })
+
+  it('of merged contacts are compared as they are when they are locked', async () => {
+    const [winner, loser] = [await contact(), await contact()]
+    const { id } = (await give(winner, { stated_at: '2022-01-01' })).body
+    await give(loser, { stated_at: '2023-01-01' })
+    const { system } = suite.db
+    const waiting = () =>
+      system('pg_stat_activity').where({ wait_event_type: 'Lock' }).whereRaw('datname = current_database()')
+    const writing = await system.transaction()
+    await writing('consents').where({ id }).update({ state: 'withdrawn', stated_at: '2024-01-01' })
+    const merged = call('POST', `/objects/contacts/${winner}/merge`, { from: loser })
+    try {
+      await until(async () => (await waiting().select('pid')).length > 0, 'the merge waits')
+    } finally {
+      await writing.commit()
+    }
+    equal((await merged).status, 200)
+    const [left, ...more] = await list(`contact_id=${winner}`)
+    deepEqual([left.id, left.state, more], [id, 'withdrawn', []])
+  })
+
+  it('are not merged, as each is the one of its contact, purpose and channel', async () => {
+    const ada = await contact()
+    const withdrawn = (await give(ada, { stated_at: '2024-01-01', state: 'withdrawn' })).body
+    const { id } = (await give(ada, { channel: 'sms', text: 'Yes.' })).body
+    const { status, body } = await call('POST', `/objects/consents/${withdrawn.id}/merge`, { from: id })
+    equal(status, 422)
+    match(body.error.message, /consents are not merged: there is one for each contact_id, purpose, channel/)
+    equal((await call('GET', `/objects/consents/${id}`)).status, 200)
   })
 
   it('are in the export of a person, and go with an erasure', async () => {

@@ -10,7 +10,9 @@ export const consent: KindDefinition = {
     'The consent of a contact to be contacted for a purpose through a channel. `do_not_contact` of the contact prevails.',
   upsertKeys: ['contact_id'],
   identity: ['contact_id', 'purpose', 'channel'],
-  newest: 'stated_at',
+  prevails: (consent, other) =>
+    timeOf(consent) > timeOf(other) ||
+    (timeOf(consent) === timeOf(other) && consent.state === 'withdrawn' && other.state !== 'withdrawn'),
   fields: {
     contact_id: { type: 'reference', to: 'contacts', description: 'The contact.' },
     purpose: {
