@@ -263,6 +263,25 @@ describe('consents', () => {
     equal((await call('GET', `/objects/consents/${id}`)).status, 200)
   })
 
+  it('take their files and the notes that are linked with them along with an erasure', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada)).body
+    const file = await suite.api.request('POST', `/v1/objects/consents/${id}/files?name=form.pdf`, {
+      body: 'Ada Lovelace has signed.',
+      headers: { 'Content-Type': 'application/pdf' },
+    })
+    equal(file.status, 201, JSON.stringify(file.body))
+    const note = (
+      await call('POST', '/objects/notes', { body: 'By letter', associations: [{ object: 'consent', id }] })
+    ).body.id
+    const { preview } = (await call('POST', `/objects/contacts/${ada}/erase`, {})).body
+    deepEqual([preview.files, preview.linked], [1, 1])
+    const { body } = await call('POST', `/objects/contacts/${ada}/erase`, { confirm: true })
+    equal(body.erased.file, 1)
+    deepEqual(body.to_review, [{ object: 'note', id: note, reason: 'linked' }])
+    deepEqual(await suite.db.system('files').where({ id: file.body.id }), [])
+  })
+
   it('are in the export of a person, and go with an erasure', async () => {
     const ada = await contact({ email: 'erase@example.com' })
     const one = (await give(ada, { source: 'a form' })).body.id
