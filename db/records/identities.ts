@@ -8,7 +8,7 @@ import { lockRecords } from './lock.ts'
 /** Records that belong to another one, with which they are unique (`identity` of a kind), such as consents of contacts. */
 
 /** The kinds of which the `identity` begins with a reference to `kind`. */
-const kindsOf = (kind: KindName) =>
+export const ownedKinds = (kind: KindName) =>
   kindNames.flatMap((owned) => {
     const { identity, prevails = isNewer, fields } = kinds[owned]
     const [reference, ...others] = identity ?? []
@@ -30,7 +30,7 @@ export async function settleIdentities(
   loser: string,
   winner: string,
 ): Promise<void> {
-  for (const { owned, reference, others, prevails } of kindsOf(kind)) {
+  for (const { owned, reference, others, prevails } of ownedKinds(kind)) {
     const same = others.map((name) => `l.${name} = w.${name}`).join(' and ')
     const { rows } = await tx.trx.raw<{ rows: { of_loser: string; of_winner: string }[] }>(
       `select l.id as of_loser, w.id as of_winner
@@ -59,7 +59,7 @@ export async function ownedBy(
   ids: string[],
 ): Promise<{ kind: KindName; ids: string[] }[]> {
   const found: { kind: KindName; ids: string[] }[] = []
-  for (const { owned, reference } of kindsOf(kind)) {
+  for (const { owned, reference } of ownedKinds(kind)) {
     const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
       `select id from ${owned} where organization_id = :of and ${reference} = any(:ids)
        union
