@@ -46,7 +46,6 @@ export async function mergeRecords(
         type: 'self_reference',
       },
     ])
-  if (definition.identity) throw cannotMerge(definition)
   const [, rules] = await Promise.all([lockLives(tx), lockFieldRules(tx, kind)])
   await lockReferencesTo(tx, kind, [loserId], [winnerId, loserId])
   await settleIdentities(tx, kind, loserId, winnerId)
@@ -54,6 +53,7 @@ export async function mergeRecords(
   let winner = found.get(winnerId)
   const loser = found.get(loserId)
   if (!winner || !loser) throw await recordNotFound(tx, definition, winner ? loserId : winnerId)
+  if (definition.identity) throw cannotMerge(definition)
   requireVersion(definition.object, winner.version, ifVersion)
 
   await moveReferences(tx, kind, loserId, winnerId)
