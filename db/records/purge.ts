@@ -65,7 +65,13 @@ const OLD = `deleted_at < now() - interval '${RESTORABLE_DAYS} days'`
  * The delete of a record cuts off those that belong to it, but for a link, by which a restore finds them. Without it
  * they belong to nobody: they are deleted as of the same time, and so purged next.
  */
-const deleteCutOff = ({ owned, reference }: { owned: KindName; reference: string }) => `, links_of_${owned} as (
+const deleteCutOff = ({
+  owned,
+  reference,
+}: {
+  owned: KindName
+  reference: string
+}) => `, links_of_${owned} as (
     select l.organization_id, l.b_id as id, gone.deleted_at from gone join associations l
       on l.organization_id = gone.organization_id and l.a_id = gone.id and l.b_entity = '${owned}'
     union all

@@ -143,7 +143,9 @@ describe('the mails of reminders', () => {
     await db
       .system('account_mails')
       .whereRaw("details -> 'reminder' ->> 'task_id' = ?", [id])
-      .update({ details: db.system.raw("jsonb_set(details, '{reminder,reminder_at}', to_jsonb(?::text))", [late]) })
+      .update({
+        details: db.system.raw("jsonb_set(details, '{reminder,reminder_at}', to_jsonb(?::text))", [late]),
+      })
     equal(await unsent(id), null)
   })
 

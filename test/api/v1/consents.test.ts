@@ -94,14 +94,26 @@ describe('consents', () => {
 
   it('of an old list stay withdrawn, whatever the order of its rows', async () => {
     const ada = await contact()
-    const said = { stated_at: '2024-05-01T00:00:00.000Z', source: 'letter', text: null, legal_basis: 'contract' }
+    const said = {
+      stated_at: '2024-05-01T00:00:00.000Z',
+      source: 'letter',
+      text: null,
+      legal_basis: 'contract',
+    }
     const { id } = (await give(ada, { ...said, state: 'withdrawn' })).body
     const data = { contact_id: ada, purpose: 'newsletter', channel: 'email' }
-    const old = { state: 'withdrawn', stated_at: '2019-01-01', source: 'list', text: 'old', legal_basis: 'other' }
+    const old = {
+      state: 'withdrawn',
+      stated_at: '2019-01-01',
+      source: 'list',
+      text: 'old',
+      legal_basis: 'other',
+    }
     const again = await upsert({ ...data, ...old })
     equal(again.status, 200, JSON.stringify(again))
     const stored = async () => {
-      const { state, stated_at, source, text, legal_basis } = (await call('GET', `/objects/consents/${id}`)).body
+      const { state, stated_at, source, text, legal_basis } = (await call('GET', `/objects/consents/${id}`))
+        .body
       return { state, stated_at, source, text, legal_basis }
     }
     deepEqual(await stored(), { state: 'withdrawn', ...said })
@@ -113,7 +125,10 @@ describe('consents', () => {
     // Without a state, a time is a correction.
     const corrected = await change(id, { stated_at: '2023-01-01T00:00:00.000Z' })
     equal(corrected.body.stated_at, '2023-01-01T00:00:00.000Z')
-    equal((await change(id, { state: 'withdrawn', stated_at: '2025-01-01' })).body.stated_at.slice(0, 4), '2025')
+    equal(
+      (await change(id, { state: 'withdrawn', stated_at: '2025-01-01' })).body.stated_at.slice(0, 4),
+      '2025',
+    )
   })
 
   it('of one time are withdrawn, whichever comes first', async () => {
@@ -130,8 +145,9 @@ describe('consents', () => {
 
   it('granted again have the text and the legal basis of this statement only', async () => {
     const ada = await contact()
-    const { id } = (await give(ada, { stated_at: '2024-01-01', text: 'The old text.', legal_basis: 'contract' }))
-      .body
+    const { id } = (
+      await give(ada, { stated_at: '2024-01-01', text: 'The old text.', legal_basis: 'contract' })
+    ).body
     const withdrawn = (await change(id, { state: 'withdrawn', stated_at: '2024-02-01' })).body
     deepEqual([withdrawn.text, withdrawn.legal_basis], ['The old text.', 'contract'])
     const granted = (await change(id, { state: 'granted', stated_at: '2024-03-01' })).body
@@ -237,14 +253,17 @@ describe('consents', () => {
     const [winner, loser] = [await contact(), await contact()]
     const { id } = (await give(winner, { stated_at: '2022-01-01' })).body
     await give(loser, { stated_at: '2023-01-01' })
-    const { system } = suite.db
-    const waiting = () =>
-      system('pg_stat_activity').where({ wait_event_type: 'Lock' }).whereRaw('datname = current_database()')
-    const writing = await system.transaction()
-    await writing('consents').where({ id }).update({ state: 'withdrawn', stated_at: '2024-01-01' })
+    const writing = await suite.db.system.transaction()
+    const changed = { state: 'withdrawn', stated_at: '2024-01-01' }
+    equal(await writing('consents').where({ id }).update(changed), 1)
     const merged = call('POST', `/objects/contacts/${winner}/merge`, { from: loser })
+    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
     try {
-      await until(async () => (await waiting().select('pid')).length > 0, 'the merge waits')
+      await until(
+        () => suite.db.asOwner(async (client) => (await client.query(waiting)).rowCount),
+        'the merge waits',
+        20,
+      )
     } finally {
       await writing.commit()
     }
