@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import { invalid } from '../../db/model/errors.ts'
+import type { Operator } from '../../db/model/records/field-types.ts'
 import {
   type Filter,
   isSortable,
@@ -147,11 +148,16 @@ function listQuery(kind: KindName, query: RecordQuery): ListQuery {
 
 function filterOf(kind: KindName, parameter: string, value: unknown): Filter {
   // Every text contains the empty one: of a form that was left empty, it would find all records.
-  const isEmpty = typeof value === 'string' && value.trim() === '' && SEARCHES.test(parameter)
-  const filter = parseFilterValue(kinds[kind], parameter, isEmpty ? null : value)
+  const isNoPart = typeof value === 'string' && value.trim() === '' && SEARCHES.test(parameter)
+  const isNothing = isNoPart || value === null || value === undefined
+  const filter = parseFilterValue(kinds[kind], parameter, isNothing ? null : value)
   if ('msg' in filter) throw invalid([filter])
-  return filter
+  // Parsed, null is the text `null`, which is in the name of Annuller Ltd.
+  return isNothing && FINDS.includes(filter.operator) ? { ...filter, values: [] } : filter
 }
 
 /** The filters that search for a part of a text. */
 const SEARCHES = /\[(contains|starts_with)\]$/
+
+/** The operators that find nothing by null. */
+const FINDS: Operator[] = ['contains', 'starts_with', 'eq', 'in', 'has']

@@ -150,10 +150,12 @@ const LINKEDIN_PREFIX = 'hmacsha256='
 
 /**
  * "The hash of the body prefixed by `hmacsha256=`": by the text the prefix is signed, by the notation of others it stands
- * before the hash in the header. Each way takes the secret, so each is accepted.
+ * before the hash in the header. Each way takes the secret, so each is accepted. Only of a JSON object, as notifications
+ * are: the open challenge signs a UUID with the same key, and that signature must not be one of a body.
  * https://learn.microsoft.com/linkedin/shared/api-guide/webhook-validation
  */
-function linkedin(request: SignedRequest, bytes: Buffer, secret: string): Signed {
+function linkedin(request: SignedRequest, bytes: Buffer, secret: string): Signed | undefined {
+  if (!isObject(parsed(bytes))) return undefined
   const signed = [LINKEDIN_PREFIX, ''].map((prefix) => sha256(secret, prefix, bytes).toString('hex'))
   const sent = header(request, 'x-li-signature')
   return {
@@ -229,9 +231,14 @@ function mailgun(_request: SignedRequest, bytes: Buffer, secret: string): Signed
 
 /** The signature in a body of Mailgun, with what it signs; undefined if the body has none. */
 export function signatureOfMailgun(bytes: Buffer): Record<string, unknown> | undefined {
+  const { signature } = Object(parsed(bytes))
+  return isObject(signature) ? signature : undefined
+}
+
+/** A body of JSON; undefined for another. */
+function parsed(bytes: Buffer): unknown {
   try {
-    const { signature } = Object(JSON.parse(bytes.toString('utf8')))
-    return isObject(signature) ? signature : undefined
+    return JSON.parse(bytes.toString('utf8'))
   } catch {
     return undefined
   }

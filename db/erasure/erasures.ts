@@ -75,7 +75,7 @@ export async function previewErasure(tx: Tenant, contactId: string): Promise<Era
   const { rows } = await tx.trx.raw<{ rows: Omit<ErasurePreview, 'contacts' | 'consents' | 'linked'>[] }>(
     `select
        (select count(*)::integer from record_history where organization_id = :of and record_id = any(:ids)) as history,
-       (select count(*)::integer from files where organization_id = :of and entity = 'contacts' and record_id = any(:ids)) as files,
+       (select count(*)::integer from files where organization_id = :of and record_id = any(:ids)) as files,
        (select count(*)::integer from deliveries where organization_id = :of and subject_id = any(:ids)) as deliveries,
        (select count(*)::integer from runs where organization_id = :of and record_id = any(:ids)) as runs,
        (select count(*)::integer from runs where organization_id = :of and record_id = any(:ids) and ended_at is null)
@@ -86,14 +86,14 @@ export async function previewErasure(tx: Tenant, contactId: string): Promise<Era
     contacts: contacts.length,
     consents: ids.length - contacts.length,
     ...rows[0]!,
-    linked: (await linkedWith(tx, contacts)).length,
+    linked: (await linkedWith(tx, ids)).length,
   }
 }
 
 /**
- * Deletes a contact for good, with the contacts that were merged into it, their consents, histories, links, files and deliveries,
- * and what has not been sent of them; a deleted contact, too. No event is raised. Workers then erase the person from
- * everything else, see advance.ts. Throws `not_found`. @returns the id of the erasure.
+ * Deletes a contact for good, with the contacts that were merged into it, their consents, histories, links, files and
+ * deliveries, and what has not been sent of them; a deleted contact, too. No event is raised. Workers then erase the
+ * person from everything else, see advance.ts. Throws `not_found`. @returns the id of the erasure.
  */
 export async function eraseContact(
   tx: Tenant,
@@ -107,7 +107,7 @@ export async function eraseContact(
   const owned = await ownedBy(tx, 'contacts', ids)
   const all = [...ids, ...owned.flatMap((one) => one.ids)]
   const person = personOf(all, states)
-  const to_review = [...(await linkedWith(tx, ids)), ...(await usersWith(tx, person.emails))]
+  const to_review = [...(await linkedWith(tx, all)), ...(await usersWith(tx, person.emails))]
   const counts = await deleteRecords(tx, owned)
   await clearReferencesTo(tx, 'contacts', contactId)
   const erased = { ...counts, ...(await deleteAll(tx, all)) }
@@ -159,7 +159,7 @@ async function statesOf(tx: Tenant, ids: string[]): Promise<Record<string, unkno
   return rows.map(({ state }) => state ?? {})
 }
 
-/** Notes, activities and tasks that are linked with the contacts: their texts may be about the person. */
+/** Notes, activities and tasks that are linked with the records: their texts may be about the person. */
 async function linkedWith(tx: Tenant, ids: string[]): Promise<ToReview[]> {
   const { rows } = await tx.trx.raw<{ rows: { entity: 'notes' | 'activities' | 'tasks'; id: string }[] }>(
     `select distinct entity, id from (
@@ -216,6 +216,6 @@ async function deleteAll(tx: Tenant, ids: string[]): Promise<Record<string, numb
   await drop('custom_field_value', 'custom_field_values', 'record_id = any(:ids)')
   await drop('merged_record', 'merged_records', 'merged_into = any(:ids)')
   await drop('association', 'associations', '(a_id = any(:ids) or b_id = any(:ids))')
-  await drop('file', 'files', "entity = 'contacts' and record_id = any(:ids)")
+  await drop('file', 'files', 'record_id = any(:ids)')
   return counts
 }

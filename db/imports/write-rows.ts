@@ -196,7 +196,11 @@ async function readKeys({ columns, upsert_by, entity }: Job, finder: Finder, lin
     // Other errors of the row are reported later.
     const { fields, id } = line.read
     line.key = finder.keyOf(id !== undefined ? { id } : line.patch instanceof AppError ? fields : line.patch)
-    if (line.key === undefined) refuse(line, 'is empty or not a valid upsert key')
+    if (line.key !== undefined) continue
+    const issues = line.patch instanceof AppError ? line.patch.details.issues! : []
+    const ofKey = issues.filter(({ loc }) => loc.join('.') === upsert_by)
+    if (ofKey.length > 0) line.issues = rowIssues(columns, ofKey)
+    else refuse(line, 'is empty or not a valid upsert key')
   }
   if (upsert_by !== 'id') return
   const keyed = lines.filter(isValid)

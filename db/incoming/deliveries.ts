@@ -30,9 +30,10 @@ export interface StoredAnswer extends DeliveryAnswer {
 }
 
 /**
- * Days in which a delivery id, and what was signed, is recognised: longer than any signed time is accepted, and than the
- * known senders repeat a request. Stripe and Square do for 3 days, Chargebee for 3 days and 7 hours; Customer.io for 7, with
- * pauses that double, so that a repetition is not further than half of them from the attempt that was accepted.
+ * Days in which a delivery id, and what was signed, is recognised: longer than any signed time is accepted, and than all
+ * known senders but one repeat a request, such as Stripe and Square for 3 days and Chargebee for 3 days and 7 hours.
+ * Customer.io does for 7 days, with pauses that double, so that a repetition is at most half of them after the attempt that
+ * was accepted.
  */
 export const DELIVERY_DAYS = 4
 

@@ -35,6 +35,7 @@ export function condition(
     return hopCondition(organizationId, kind, hop, filter, (one) =>
       condition({ organizationId }, kinds[hop.kind], one, zone),
     )
+  if (values.length === 0) return { sql: String(isNegation(operator)), bindings: [] }
   if (field === 'tags')
     return operator === 'has' || operator === 'has_not'
       ? { sql: negatedIf(operator, HAS_TAG), bindings: values }

@@ -93,7 +93,9 @@ function finderByIdentity(tx: Tenant, kind: KindName): Finder {
     by,
     keyOf(input) {
       const { links, fields } = splitLinks(input)
-      return identityKey(kind, { ...fields, ...filledBy(links, kinds[kind], fields) })
+      const key = { ...fields, ...filledBy(links, kinds[kind], fields) }
+      // The look-up casts it: an import gives what its cell has.
+      return UUID.test(String(key[by]).toLowerCase()) ? identityKey(kind, key) : undefined
     },
     ...lookUps(tx, kind, by, {
       sql: `select id, created_at from ${kind}

@@ -29,28 +29,34 @@ export async function mailReminders(tx: Tenant, tasks: readonly AgxRecord[]): Pr
   )
 }
 
-/** What the mail of a reminder says. */
+/** What the mail of a reminder says, and the address of the assignee when it is sent. */
 export interface MailedTask {
+  address: string
   title: string
   due_at: Date | null
   timezone: string
   organization_name: string
 }
 
+/** The hours in which a reminder is of use: longer than a mail server may defer the mail, less than a quota of a day. */
+const USEFUL_HOURS = 12
+
 /**
  * The task of a mail; undefined if the mail is not wanted any more: the task was done, cancelled, deleted or assigned to
- * somebody else, its reminder moved or removed, or the assignee left or wants no such mails.
+ * somebody else, its reminder moved or removed, the assignee left or wants no such mails, or the reminder is too old.
  */
 export async function findMailedTask(
   tx: Tenant,
   { task_id, user_id, reminder_at }: TaskReminder,
 ): Promise<MailedTask | undefined> {
   const { rows } = await tx.trx.raw<{ rows: MailedTask[] }>(
-    `select t.title, t.due_at, coalesce(o.settings ->> 'timezone', 'UTC') as timezone, o.name as organization_name
+    `select u.email as address, t.title, t.due_at, coalesce(o.settings ->> 'timezone', 'UTC') as timezone, o.name as organization_name
      from tasks t
        join memberships m on m.organization_id = t.organization_id and m.user_id = t.assignee_id
+       join users u on u.id = m.user_id
        join organizations o on o.id = t.organization_id
      where t.organization_id = ? and t.id = ? and t.assignee_id = ? and t.reminder_at = ?
+       and t.reminder_at > now() - interval '${USEFUL_HOURS} hours'
        and m.task_reminder_mails and t.deleted_at is null and t.status not in ('done', 'cancelled')`,
     [tx.organizationId, task_id, user_id, reminder_at],
   )

@@ -94,8 +94,8 @@ const entering = ({ over }: Summing, writes: Write[], id: string): number =>
   ).length
 
 /**
- * Keeps the own values of the records that have their `first` records to sum, unless they are kept already, as of a
- * restored one. @returns those of the records with `none` left, which are not kept any longer.
+ * Keeps the own values of the records that have their `first` records to sum, null too, unless they are kept already, as
+ * of a restored one, whose value is a sum. @returns those of the records with `none` left, which are not kept any longer.
  */
 async function keepUnsummed(
   tx: Tenant,
@@ -106,11 +106,11 @@ async function keepUnsummed(
   if (first.length > 0)
     await tx.trx.raw(
       `update ${entity} set unsummed = jsonb_build_object('value', ${into}::text, 'currency', currency)
-       where ${OF_ORGANIZATION} and id = any(?) and unsummed is null and ${into} is not null`,
+       where ${OF_ORGANIZATION} and id = any(?) and unsummed is null`,
       [tx.organizationId, first] as never,
     )
   if (none.length === 0) return new Map()
-  const { rows } = await tx.trx.raw<{ rows: { id: string; value: string; currency: string }[] }>(
+  const { rows } = await tx.trx.raw<{ rows: { id: string; value: string | null; currency: string }[] }>(
     `update ${entity} d set unsummed = null from (
        select id, unsummed from ${entity}
        where ${OF_ORGANIZATION} and id = any(?) and unsummed is not null for update) kept
@@ -118,7 +118,13 @@ async function keepUnsummed(
      returning d.id, kept.unsummed ->> 'value' as value, kept.unsummed ->> 'currency' as currency`,
     [tx.organizationId, none, tx.organizationId] as never,
   )
-  return new Map(rows.map(({ id, value, currency }) => [id, { [into]: moneyText(value), currency }]))
+  // Without a value, the currency stays that of the sum.
+  return new Map(
+    rows.map(({ id, value, currency }) => [
+      id,
+      value === null ? { [into]: null } : { [into]: moneyText(value), currency },
+    ]),
+  )
 }
 
 /** The records with a sum that a write changes: of the record as it is, and as it was. */

@@ -19,7 +19,12 @@ export async function writeRecords(
 ): Promise<void> {
   await sendWrites(tx, kind, writes).catch((error: unknown) => {
     // The error does not name the record: `inSets` then writes each record alone.
-    throw sqlState(error) === UNIQUE_VIOLATION ? keyTaken(kind, writes[0]!.record, error) : error
+    if (sqlState(error) !== UNIQUE_VIOLATION) throw error
+    throw keyTaken(
+      kind,
+      writes.map(({ record }) => record),
+      error,
+    )
   })
   const sums = await changedSums(tx, kind, writes, except)
   // No part of the job: its undo takes away what is summed, and that changes the sums.

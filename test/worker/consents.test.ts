@@ -98,6 +98,17 @@ describe('consents', function () {
     assert.deepEqual(await call('GET', '/objects/consents'), listed)
   })
 
+  it('of a row with a wrong contact are refused with the column and the reason', async () => {
+    const { id } = await call('POST', '/objects/contacts', { email: 'ida@example.com' })
+    const lines = ['Contact,List,Status', 'abc,newsletter,Subscribed', `${id},newsletter,Subscribed`]
+    const { done, errors } = await imported(lines.join('\n'), {
+      mapping: { Contact: 'contact_id', List: 'purpose', Status: 'state' },
+    })
+    assert.deepEqual([done.progress.created, done.progress.failed], [1, 1], errors)
+    assert.match(errors, /Contact.*UUID/)
+    assert.doesNotMatch(errors, /went wrong/)
+  })
+
   it('start workflows when they are withdrawn, and are read by them', async () => {
     const { id: contact_id } = await call('POST', '/objects/contacts', { email: 'carl@example.com' })
     const { workflow_id } = await call('POST', '/workflows', {

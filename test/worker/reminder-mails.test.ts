@@ -120,6 +120,35 @@ describe('the mails of reminders', () => {
       equal(await unsent(id), null)
     })
 
+  it('go to the address that the assignee has when they are sent', async () => {
+    const { id } = await deferred()
+    const users = db.system('users').where({ id: ada })
+    await users.clone().update({ email: 'ada@new.example.com' })
+    try {
+      await dueNow()
+      await until1(id, ({ sent_at }) => sent_at !== null)
+      deepEqual(
+        mails(id).map(({ to }) => to),
+        [['ada@new.example.com']],
+      )
+    } finally {
+      await users.clone().update({ email: `${ada}@example.com` })
+    }
+  })
+
+  it('are not sent more than 12 hours late, as after a quota', async () => {
+    const { id } = await deferred()
+    const late = new Date(Date.now() - 12.1 * 3_600_000).toISOString()
+    await db.system('tasks').where({ id }).update({ reminder_at: late })
+    await db
+      .system('account_mails')
+      .whereRaw("details -> 'reminder' ->> 'task_id' = ?", [id])
+      .update({
+        details: db.system.raw("jsonb_set(details, '{reminder,reminder_at}', to_jsonb(?::text))", [late]),
+      })
+    equal(await unsent(id), null)
+  })
+
   it('are not sent for a deleted task, and are for a restored one', async () => {
     const [gone, back] = [await deferred(), await deferred()]
     for (const { id } of [gone, back]) await api.request('DELETE', `/v1/objects/tasks/${id}`)

@@ -46,14 +46,15 @@ export const accountMailsQueue = ({
 const serviceAt = (publicUrl: string) => publicUrl.replace(/\/$/, '')
 
 async function prepareReminder({ db }: MailDeps, mail: ClaimedAccountMail): Promise<Send | MailOutcome> {
-  const { organization_id, address, details } = mail
+  const { organization_id, id, details } = mail
   const { reminder } = details
   const task = reminder && (await db.tenant(organization_id, SYSTEM, (tx) => findMailedTask(tx, reminder)))
   if (!task) return { status: 'needless' }
+  const { address } = task
   if ((await findSuppressed(db.system, organization_id, [address])).size > 0) return NOT_WANTED
   return (mailer, publicUrl, signal) => {
     const about = { task, task_id: reminder.task_id, service: serviceAt(publicUrl) }
-    return mailReminder(mailer, mail, about, signal)
+    return mailReminder(mailer, { id, address }, about, signal)
   }
 }
 

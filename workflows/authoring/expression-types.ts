@@ -1,4 +1,5 @@
 import { type Token, TypeGuards, type Value } from 'liquidjs'
+import { BY_FIELD } from '../language/expressions/filters.ts'
 import { type Expression, treeOf } from '../language/expressions/tree.ts'
 import { originOf } from '../language/sample-types.ts'
 import {
@@ -21,7 +22,7 @@ import {
 import type { Operand } from './comparable.ts'
 import { comparisonMistake, plainOf, testMistake, textOf, valueMistake } from './comparison-types.ts'
 import { argumentProblem } from './filter-arguments.ts'
-import { BY_FIELD, isComputedNull, makesNull, operandMistake, typeAfter } from './filter-types.ts'
+import { isComputedNull, makesNull, operandMistake, typeAfter } from './filter-types.ts'
 import type { Mistake, Segment } from './mistake.ts'
 import { pathWithin } from './path-hints.ts'
 

@@ -1,11 +1,10 @@
 import { type Token, TypeGuards } from 'liquidjs'
 import { formatProblem } from '../language/expressions/date-format.ts'
-import { resultOf } from '../language/expressions/filters.ts'
+import { BY_FIELD, resultOf } from '../language/expressions/filters.ts'
 import { numberFormatProblem } from '../language/expressions/number-filters.ts'
 import { TIME_UNITS } from '../language/expressions/time-filters.ts'
 import { meantBy, writeInstead } from '../language/problems.ts'
 import { parseDecimal } from '../shared/decimal.ts'
-import { BY_FIELD } from './filter-types.ts'
 
 /** How a filter is written with arguments, and how many it takes. LiquidJS ignores what is too much. */
 const USES: Record<string, { least: number; most: number; example: string }> = {

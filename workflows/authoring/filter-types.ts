@@ -1,4 +1,4 @@
-import { resultOf } from '../language/expressions/filters.ts'
+import { BY_FIELD, resultOf } from '../language/expressions/filters.ts'
 import { OMIT } from '../language/expressions/omitted.ts'
 import { originOf } from '../language/sample-types.ts'
 import {
@@ -23,21 +23,6 @@ import {
 import { isNumeric } from '../shared/decimal.ts'
 import { shown } from './comparison-types.ts'
 import type { Mistake, Wanted } from './mistake.ts'
-
-/** The filters that take the name of a field first. */
-export const BY_FIELD = [
-  'map',
-  'where',
-  'reject',
-  'find',
-  'find_index',
-  'has',
-  'sum',
-  'sort',
-  'sort_natural',
-  'uniq',
-  'group_by',
-]
 
 /** The mistake that a filter gets what it cannot be meant for; undefined if it may be. */
 export function operandMistake(input: ValueType, filter: string): Mistake | undefined {

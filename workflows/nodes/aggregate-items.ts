@@ -194,7 +194,7 @@ function identity(value: unknown): unknown {
 }
 
 /**
- * Whether a sum or an average has amounts of several currencies: null for the whole list if its groups have one each.
+ * Whether a sum or an average has amounts of several currencies: null for the whole list if it is grouped by them.
  * Otherwise throws NodeError.
  */
 function isMixed(
@@ -208,12 +208,14 @@ function isMixed(
     members.map(({ item }) => item),
     field,
   )
-  if (currencies.length < 2) return false
-  if (groupedBy.some((name) => name.split('.').at(-1) === 'currency')) return true
+  const { path, codes } = currencies
+  if (codes.length < 2) return false
+  // By another currency, such as that of the company, a group may still have several.
+  if (groupedBy.includes(path)) return true
   throw new NodeError(
     'mixed_currencies',
-    `${mixedCurrencies(field, currencies)}: add currency to group_by, or filter the items by it first.`,
-    { details: { field, currencies } },
+    `${mixedCurrencies(field, currencies)}: add ${path} to group_by, or filter the items by it first.`,
+    { details: { field, currencies: codes } },
   )
 }
 

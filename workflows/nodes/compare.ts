@@ -1,6 +1,6 @@
 import { NodeError } from '../language/node-error.ts'
 import { uncomparable } from '../language/uncomparable.ts'
-import { compareNumbers, isNumeric, numberKey } from '../shared/decimal.ts'
+import { compareNumbers, isDigits, isNumeric, numberKey } from '../shared/decimal.ts'
 import { type ConditionOperator, negatedBy, type PositiveCondition } from '../shared/operators.ts'
 
 /**
@@ -44,15 +44,12 @@ export function comparison(operator: ConditionOperator, right: unknown): (left: 
   const options = operator === 'in' ? list(right) : []
   if (options.length === 0 || options.some((option) => typeof option === 'object'))
     return (left) => compare(left, operator, right)
-  const keys = new Set(options.map(keyOf))
+  const keys = new Set(options.flatMap((option) => keysOf(option, 'right')))
   return (left) =>
-    isAbsent(left) || typeof left === 'object' || isPadded(left)
+    isAbsent(left) || typeof left === 'object'
       ? compare(left, operator, right)
-      : keys.has(keyOf(left))
+      : keysOf(left, 'left').some((key) => keys.has(key))
 }
-
-/** A text such as `08`, which equals the number 8, but not the text `8`. */
-const isPadded = (value: unknown) => typeof value === 'string' && /^\s*-?0\d/.test(value)
 
 /** The equality of `eq`, `in` and the cases of a switch. */
 export function equal(left: unknown, right: unknown): boolean {
@@ -128,11 +125,22 @@ function isEmpty(value: unknown): boolean {
   return typeof value === 'object' && Object.keys(value as object).length === 0
 }
 
-/** The same for scalars that `eq` compares as equal. */
-function keyOf(value: unknown): string {
-  if (isNumeric(value)) return `=${numberKey(value)}`
+/**
+ * Two scalars have a key in common exactly if `eq` compares them as equal. The keys of the left one are others than
+ * those of the right one, since 8 equals both `08` and `008`, which are different texts.
+ */
+function keysOf(value: unknown, side: 'left' | 'right'): string[] {
+  const written = `"${text(value)}`
+  const isLeft = side === 'left'
+  if (typeof value === 'number') {
+    const key = numberKey(value)
+    return [`=${key}`, `${isLeft ? '<' : '>'}${key}`, written]
+  }
+  if (isNumeric(value)) return [`=${numberKey(value)}`]
+  // A text such as `08` equals the number 8, but not the text `8`.
+  if (isDigits(value)) return [`${isLeft ? '>' : '<'}${numberKey(value)}`, written]
   const moment = time(value)
-  return moment === undefined ? text(value) : `@${moment}`
+  return [moment === undefined ? written : `@${moment}`]
 }
 
 function text(value: unknown): string {

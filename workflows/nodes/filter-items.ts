@@ -9,7 +9,7 @@ import { createTurns } from '../shared/turns.ts'
 import { comparison } from './compare.ts'
 import { comparedValues } from './compared-values.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, fieldsNamed, itemField, itemList } from './item-fields.ts'
+import { fieldReader, fieldsNamed, itemField, itemList, missingField } from './item-fields.ts'
 
 const condition = z
   .strictObject({
@@ -88,12 +88,10 @@ export const filterItems = defineNode({
   async run({ items, match, conditions }) {
     for (const { field } of conditions) {
       const meant = field === undefined ? undefined : meantField(items, field)
-      if (meant !== undefined)
-        throw new NodeError('missing_field', `No item has the field ${field}: did you mean ${meant}?`, {
-          details: { field },
-        })
+      if (field !== undefined && meant !== undefined) throw missingField(field, `did you mean ${meant}?`)
     }
     const tests = conditions.map(({ field, operator, right }) => ({
+      field,
       read: fieldReader(field),
       holds: comparison(operator, right),
       // A list is searched in constant time.
@@ -102,12 +100,16 @@ export const filterItems = defineNode({
     const turn = createTurns()
     const kept: unknown[] = []
     let left: number = LIST.comparisons
-    for (const item of items) {
-      const holds = ({ read, holds, cost }: (typeof tests)[number]) => {
+    for (const [index, item] of items.entries()) {
+      const holds = ({ field, read, holds, cost }: (typeof tests)[number]) => {
         const value = read(item)
         left -= cost + costOf(value)
         if (left < 0) throw tooExpensive()
-        return holds(value)
+        try {
+          return holds(value)
+        } catch (error) {
+          throw error instanceof NodeError ? ofItem(error, index, field) : error
+        }
       }
       if (match === 'all' ? tests.every(holds) : tests.some(holds)) kept.push(item)
       await turn()
@@ -120,6 +122,12 @@ function costOf(value: unknown): number {
   if (typeof value === 'string') return 1 + value.length / 100
   return typeof value === 'object' && value !== null ? 1 + weightOf(value, LIST.comparisons) / 10 : 1
 }
+
+/** The error of a comparison, with the item that it is of: the author sees which row to correct or to filter out. */
+const ofItem = ({ code, message }: NodeError, index: number, field: string | undefined) =>
+  new NodeError(code, `${field === undefined ? 'Item' : `${field} of item`} ${index}: ${message}`, {
+    details: { index, ...(field !== undefined && { field }) },
+  })
 
 const tooExpensive = () =>
   new NodeError(

@@ -46,12 +46,12 @@ export function requireField(items: readonly unknown[], field: string): void {
     names.length === 0
       ? 'the items are no mappings'
       : `they have ${names.slice(0, MAX_NAMED).join(', ')}${names.length > MAX_NAMED ? ', …' : ''}`
-  throw new NodeError(
-    'missing_field',
-    `No item has the field ${field}: ${meant === undefined ? has : `did you mean ${meant}?`}`,
-    { details: { field } },
-  )
+  throw missingField(field, meant === undefined ? has : `did you mean ${meant}?`)
 }
+
+/** The error for a field that no item has. */
+export const missingField = (field: string, hint: string): NodeError =>
+  new NodeError('missing_field', `No item has the field ${field}: ${hint}`, { details: { field } })
 
 /** The reader of a field; undefined for an item that does not have it. Without a name: the item itself. */
 export function fieldReader(field: string | undefined): (item: unknown) => unknown {

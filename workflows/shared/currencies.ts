@@ -3,19 +3,34 @@ import { isObject } from './is-object.ts'
 /** The last segment of a path to an amount of money. */
 const OF_MONEY = /(^|[._])(amount|price|total|subtotal|cost|fee|sum|net|gross|balance|budget|revenue)$/i
 
-/**
- * The currencies of the amounts that a field of the items holds, by the field `currency` beside it; empty for a field
- * that is no amount. Amounts of two currencies cannot be added.
- */
-export function currenciesOf(items: readonly unknown[], field: string): string[] {
-  if (!OF_MONEY.test(field)) return []
-  const path = [...field.split('.').slice(0, -1), 'currency']
-  const found = items.flatMap((item) => {
-    const value = path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), item)
-    return typeof value === 'string' && value !== '' ? [value.toUpperCase()] : []
-  })
-  return [...new Set(found)].sort()
+/** The currencies of amounts, by the field beside them. */
+export interface Currencies {
+  /** The path of the field `currency`. */
+  path: string
+  /** Each currency as the first item writes it; case makes no other one. */
+  codes: string[]
 }
 
-export const mixedCurrencies = (field: string, currencies: readonly string[]): string =>
-  `${field} is in ${currencies.slice(0, 5).join(' and ')}, and amounts of several currencies cannot be added`
+/**
+ * The currencies of the amounts that a field of the items holds; none for a field that is no amount. Amounts of two
+ * currencies cannot be added. An item without an amount adds none.
+ */
+export function currenciesOf(items: readonly unknown[], field: string): Currencies {
+  const ofAmount = field.split('.')
+  const path = [...ofAmount.slice(0, -1), 'currency']
+  const codes = new Map<string, string>()
+  if (OF_MONEY.test(field))
+    for (const item of items) {
+      const code = valueAt(item, path)
+      const amount = valueAt(item, ofAmount) ?? ''
+      if (amount === '' || typeof code !== 'string' || code === '') continue
+      if (!codes.has(code.toUpperCase())) codes.set(code.toUpperCase(), code)
+    }
+  return { path: path.join('.'), codes: [...codes.values()].sort() }
+}
+
+const valueAt = (item: unknown, path: readonly string[]) =>
+  path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), item)
+
+export const mixedCurrencies = (field: string, { codes }: Currencies): string =>
+  `${field} is in ${codes.slice(0, 5).join(' and ')}, and amounts of several currencies cannot be added`

@@ -38,9 +38,10 @@ export const isNumeric = (value: unknown): value is number | string =>
 /** A text of digits, also with zeros before them: `%H` writes 8 o'clock as `08`. */
 const DIGITS = /^\s*-?\d{1,300}(\.\d{1,300})?\s*$/
 
+export const isDigits = (value: unknown): value is string => typeof value === 'string' && DIGITS.test(value)
+
 /** Whether two values compare as numbers: two texts only if both are written as numbers. */
 function areNumbers(left: unknown, right: unknown): boolean {
-  const isDigits = (value: unknown) => typeof value === 'string' && DIGITS.test(value)
   if (typeof left === 'number') return typeof right === 'number' || isDigits(right)
   return typeof right === 'number' ? isDigits(left) : isNumeric(left) && isNumeric(right)
 }

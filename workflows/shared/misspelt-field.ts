@@ -1,16 +1,26 @@
 import { isObject } from './is-object.ts'
 import { nearest } from './nearest.ts'
 
-/** Names that are compared with a field. */
+/** The items whose names are compared with a field. */
 const MAX_ITEMS = 100
 
 /**
- * The field that was most likely meant by one that no item of a list has: one with a near name, which items have.
- * Undefined if an item has the field, or none has a near one: then it is an optional field that is missing everywhere.
+ * The field that was almost certainly meant by one that no item of a list has: one that differs by one letter, or two
+ * exchanged ones, or by case. Undefined if an item has the field, or none has such a one: then it is an optional field
+ * that is missing everywhere. `line1` and `line2`, and short names, are fields of their own.
  */
 export function meantField(items: readonly unknown[], field: string): string | undefined {
   const [key = ''] = field.split('.')
   if (items.some((item) => isObject(item) && Object.hasOwn(item, key))) return undefined
   const names = items.slice(0, MAX_ITEMS).flatMap((item) => (isObject(item) ? Object.keys(item) : []))
-  return nearest(key, [...new Set(names)])
+  const others = [...new Set(names)].filter((name) => !differByDigits(name, key))
+  return nearest(key, others, key.length < SHORT ? 0 : 1)
+}
+
+/** Of shorter names, such as `to` and `no`, one letter makes another word. */
+const SHORT = 4
+
+function differByDigits(a: string, b: string): boolean {
+  const letters = (text: string) => text.replace(/\d/g, '')
+  return letters(a) === letters(b)
 }

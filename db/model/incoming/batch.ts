@@ -7,6 +7,7 @@ import { WRAPPERS } from './mapping/guess.ts'
 import { leaves } from './mapping/leaves.ts'
 import { withoutAttempt } from './mapping/senders/attempt.ts'
 import { senderOf } from './mapping/senders/index.ts'
+import type { Sender } from './mapping/senders/types.ts'
 import { combinedPaths } from './mapping/unmapped.ts'
 import type { Payload } from './parse-body.ts'
 import { type IncomingWebhook, pathOfKey, type TargetKind } from './types.ts'
@@ -22,11 +23,10 @@ const LISTS = new Set('batch contacts data events leads records'.split(' '))
 
 /** Names of lists that may be of things too: they are of records if each item has an address of a person. */
 const MAYBE_LISTS = new Set(
-  'results items people persons users customers clients subscribers members profiles rows entries objects list submissions notifications'
-    .concat(
-      ' contact lead record result item person user customer client subscriber member profile row entry event',
-    )
-    .split(' '),
+  `results items people persons users customers clients subscribers members profiles rows entries objects list submissions
+   notifications contact lead record result item person user customer client subscriber member profile row entry event`.split(
+    /\s+/,
+  ),
 )
 
 /** Objects in which a list of records may be: `response: {customers: {customer: […]}}`. */
@@ -34,6 +34,9 @@ const MAX_DEPTH = 3
 
 /** What is around the list is repeated for each item: more than this, in characters of JSON, is no envelope. */
 const MAX_ENVELOPE = 512
+
+/** The same of a known sender, whose envelope may have a session. */
+const MAX_ENVELOPE_OF_SENDER = 4_096
 
 export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners'>>
@@ -49,13 +52,21 @@ export function itemsOf(payload: Payload, settings: BatchSettings, isJson = true
   if (settings.kind === 'none') return undefined
   const found = ofSender(payload) ?? listIn(payload, settings, isJson)
   if (!found || namesItemOf(found.path, settings)) return undefined
-  const { path, items, isAlone } = found
+  const { path, items, isAlone, sender } = found
   if (items.length > MAX_ITEMS)
     throw new AppError(
       'invalid_request',
       `the body has ${items.length} records: at most ${MAX_ITEMS} are accepted`,
     )
-  return isAlone ? items : items.map((item) => withItem(payload, path, item))
+  if (isAlone) return items
+  if (!sender) return items.map((item) => withItem(payload, path, item))
+  const around = JSON.stringify(withItem(payload, path, undefined)).length
+  if (around > MAX_ENVELOPE_OF_SENDER)
+    throw new AppError(
+      'invalid_request',
+      `the body has ${around} characters around its records: at most ${MAX_ENVELOPE_OF_SENDER} are accepted`,
+    )
+  return items.map((item) => withoutAttempt(sender, withItem(payload, path, item)))
 }
 
 /** A list of records in a body. */
@@ -64,6 +75,8 @@ interface Found {
   items: Payload[]
   /** Whether the items are records without what is around them. */
   isAlone?: boolean
+  /** The known sender of the list: what another attempt changes around its records is left out. */
+  sender?: Sender
 }
 
 /** The list in which a known sender has several records, such as the notifications of Salesforce. */
@@ -71,12 +84,7 @@ function ofSender(payload: Payload): Found | undefined {
   const sender = senderOf({ headers: {}, payload })
   const path = sender?.recordsAt
   const items = path?.reduce<unknown>((value, name) => Object(value)[name], payload)
-  if (!path || !isListOfObjects(items)) return undefined
-  return {
-    path,
-    items: items.map((item) => withoutAttempt(sender, withItem(payload, path, item))),
-    isAlone: true,
-  }
+  return path && isListOfObjects(items) ? { path, items, sender: sender! } : undefined
 }
 
 function listIn(payload: Payload, settings: BatchSettings, isJson: boolean): Found | undefined {
@@ -118,12 +126,15 @@ function within(payload: Payload, kind: TargetKind, depth = MAX_DEPTH): Found | 
 const hasAddress = (item: Payload): boolean =>
   matchesIn(leaves(item), 'contacts').some(({ field }) => ['email', 'phone', 'mobile_phone'].includes(field))
 
-/** The body with an item in the place of its list; undefined: without it. `items: […]` becomes `item: {…}`. */
+/**
+ * The body with an item in the place of its list; undefined: without it. `items: […]` becomes `item: {…}`, unless there is
+ * one already.
+ */
 function withItem(payload: Payload, [name = '', ...inner]: string[], item: Payload | undefined): Payload {
   const { [name]: value, ...others } = payload
   if (inner.length > 0) return { ...payload, [name]: withItem(value as Payload, inner, item) }
   if (item === undefined) return others
-  return { ...others, [name === 'items' ? 'item' : name]: item }
+  return { ...others, [name === 'items' && !('item' in others) ? 'item' : name]: item }
 }
 
 const isAnswers = (name: string, items: Payload[]): boolean =>

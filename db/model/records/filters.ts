@@ -29,7 +29,7 @@ import { normalise } from './synonyms.ts'
 export interface Filter {
   field: string
   operator: Operator
-  /** SQL values: two for `between`, any number for `in` and `nin`, else one. */
+  /** SQL values: two for `between`, any number for `in` and `nin`, else one. None: the filter finds nothing. */
   values: string[]
   /** The type of a custom field with a definition. */
   type?: CustomFieldType

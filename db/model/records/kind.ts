@@ -116,8 +116,8 @@ export interface KindDefinition {
    * others, an upsert key.
    */
   identity?: readonly [reference: string, ...others: string[]]
-  /** With `identity`: the time by which a merge tells which of two records with one key stays. */
-  newest?: string
+  /** With `identity`: whether a record stays instead of another with its key, where a merge brings them together. */
+  prevails?: (record: Values, other: Values) => boolean
   /** The lookup fields of upserts, besides `external_id`. */
   upsertKeys: readonly string[]
   /** Computes the derived fields of a created or changed record. */

@@ -29,12 +29,21 @@ describe('record effects of nodes', () => {
   it('search for no text finds nothing, as for null', async () => {
     const found = await db.tenant(organization, testActor, async (tx) => {
       const records = recordsIn(tx)
-      await records.create('companies', { name: 'Anything Ltd' })
-      const search = async (value: unknown) =>
-        (await records.search('companies', { filters: { 'name[contains]': value } })).data.length
-      return [await search(''), await search(' '), await search(null), await search('thing')]
+      const names = ['Anything Ltd', 'Annuller Ltd', 'Null']
+      for (const name of names) await records.create('companies', { name, tags: [name] })
+      const company = (await records.search('companies', { filters: { name: 'Null' } })).data[0]
+      await records.create('contacts', { first_name: 'Ada', company_id: company?.id })
+      const search = async (parameter: string, value: unknown) =>
+        (await records.search('companies', { filters: { [parameter]: value } })).data.length
+      const counts: number[] = []
+      for (const parameter of ['name[contains]', 'name[starts_with]'])
+        for (const value of ['', ' ', null]) counts.push(await search(parameter, value))
+      for (const parameter of ['name', 'name[in]', 'tags[has]']) counts.push(await search(parameter, null))
+      const related = { 'company.name[contains]': '' }
+      counts.push((await records.search('contacts', { filters: related })).data.length)
+      return [...counts, await search('name[contains]', 'thing'), await search('name[contains]', 'null')]
     })
-    assert.deepEqual(found, [0, 0, 0, 1])
+    assert.deepEqual(found, [...Array(10).fill(0), 1, 2])
   })
 
   it('search page by page by id, also records of the same millisecond', async () => {

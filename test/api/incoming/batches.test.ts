@@ -190,6 +190,40 @@ describe('what a batch is', () => {
     ])
   })
 
+  it('keeps what is beside the list, also an item', () => {
+    const payload = { item: 'x', items: [person(1), person(2)] }
+    assert.deepEqual(itemsOf(payload, settings), [
+      { item: 'x', items: person(1) },
+      { item: 'x', items: person(2) },
+    ])
+    assert.deepEqual(itemsOf({ event: 'x', items: payload.items }, settings)?.[1], {
+      event: 'x',
+      item: person(2),
+    })
+  })
+
+  it('not copied for each record of a known sender where it is too large', () => {
+    let copies = 0
+    const around = {
+      get size() {
+        copies++
+        return 'x'.repeat(5_000)
+      },
+    }
+    const message = (count: number) => ({
+      Body: {
+        notifications: {
+          OrganizationId: '00D',
+          around,
+          Notification: Array.from({ length: count }, (_, n) => ({ Id: `04l${n}`, sObject: person(n) })),
+        },
+      },
+    })
+    assert.throws(() => itemsOf(message(MAX_ITEMS + 1), settings), /1001 records: at most 1000/)
+    assert.throws(() => itemsOf(message(MAX_ITEMS), settings), /characters around its records: at most 4096/)
+    assert.ok(copies <= 2, `${copies} copies`)
+  })
+
   it('no list of answers, of attendees, or within a record', () => {
     for (const payload of [
       {

@@ -53,6 +53,21 @@ describe('the challenge of LinkedIn', () => {
     equal((await ask(other, `challengeCode=${code}`)).status, 405)
   })
 
+  it('gives no signature of a request: the code is no body', async () => {
+    const webhook = await linkedin()
+    const { challengeResponse } = (await ask(webhook, `challengeCode=${code}`)).body
+    const types = ['application/x-www-form-urlencoded', 'application/json', 'text/plain']
+    for (const body of [code, `"${code}"`])
+      for (const type of types) {
+        const answer = await test.send(webhook, body, {
+          'Content-Type': type,
+          'X-Webhook-Secret': '',
+          'X-LI-Signature': body === code ? challengeResponse : signed(body, 'the client secret of the app'),
+        })
+        equal(answer.status, 401, `${body} ${type}`)
+      }
+  })
+
   it('takes nothing of the minute of the webhook, and blocks an address that asks without end', async () => {
     const webhook = await linkedin()
     let statuses: number[] = []

@@ -1,5 +1,6 @@
 import { deepEqual, equal, match, ok } from 'node:assert/strict'
 import { createOrganization } from '../../support/database.ts'
+import { until } from '../../support/until.ts'
 import { withApi } from '../../support/with-api.ts'
 
 describe('consents', () => {
@@ -91,6 +92,72 @@ describe('consents', () => {
     equal((await change(id, { source: 'letter' })).body.state, 'withdrawn')
   })
 
+  it('of an old list stay withdrawn, whatever the order of its rows', async () => {
+    const ada = await contact()
+    const said = {
+      stated_at: '2024-05-01T00:00:00.000Z',
+      source: 'letter',
+      text: null,
+      legal_basis: 'contract',
+    }
+    const { id } = (await give(ada, { ...said, state: 'withdrawn' })).body
+    const data = { contact_id: ada, purpose: 'newsletter', channel: 'email' }
+    const old = {
+      state: 'withdrawn',
+      stated_at: '2019-01-01',
+      source: 'list',
+      text: 'old',
+      legal_basis: 'other',
+    }
+    const again = await upsert({ ...data, ...old })
+    equal(again.status, 200, JSON.stringify(again))
+    const stored = async () => {
+      const { state, stated_at, source, text, legal_basis } = (await call('GET', `/objects/consents/${id}`))
+        .body
+      return { state, stated_at, source, text, legal_basis }
+    }
+    deepEqual(await stored(), { state: 'withdrawn', ...said })
+    const granted = await upsert({ ...data, state: 'granted', stated_at: '2021-01-01' })
+    deepEqual([granted.status, granted.error.type], [422, 'validation_error'])
+    equal((await change(id, { state: 'withdrawn', stated_at: '2018-01-01' })).body.stated_at, said.stated_at)
+    equal((await change(id, { state: 'granted', stated_at: '2020-01-01' })).status, 422)
+    deepEqual(await stored(), { state: 'withdrawn', ...said })
+    // Without a state, a time is a correction.
+    const corrected = await change(id, { stated_at: '2023-01-01T00:00:00.000Z' })
+    equal(corrected.body.stated_at, '2023-01-01T00:00:00.000Z')
+    equal(
+      (await change(id, { state: 'withdrawn', stated_at: '2025-01-01' })).body.stated_at.slice(0, 4),
+      '2025',
+    )
+  })
+
+  it('of one time are withdrawn, whichever comes first', async () => {
+    const [ada, bob] = [await contact(), await contact()]
+    const day = { stated_at: '2024-05-01' }
+    const first = (await give(ada, { ...day, state: 'withdrawn' })).body
+    const refused = await change(first.id, { ...day, state: 'granted' })
+    equal(refused.status, 422)
+    match(refused.body.error.message, /is not after 2024-05-01T00:00:00.000Z, when it was withdrawn/)
+    const other = (await give(bob, day)).body
+    equal((await change(other.id, { ...day, state: 'withdrawn' })).body.state, 'withdrawn')
+    equal((await change(other.id, { state: 'granted', stated_at: '2024-05-01T00:00:01Z' })).status, 200)
+  })
+
+  it('granted again have the text and the legal basis of this statement only', async () => {
+    const ada = await contact()
+    const { id } = (
+      await give(ada, { stated_at: '2024-01-01', text: 'The old text.', legal_basis: 'contract' })
+    ).body
+    const withdrawn = (await change(id, { state: 'withdrawn', stated_at: '2024-02-01' })).body
+    deepEqual([withdrawn.text, withdrawn.legal_basis], ['The old text.', 'contract'])
+    const granted = (await change(id, { state: 'granted', stated_at: '2024-03-01' })).body
+    deepEqual([granted.text, granted.legal_basis], [null, 'consent'])
+    await change(id, { state: 'withdrawn', stated_at: '2024-04-01' })
+    const given = { text: 'The new text.', legal_basis: 'other' }
+    const again = (await change(id, { state: 'granted', stated_at: '2024-05-01', ...given })).body
+    deepEqual([again.text, again.legal_basis], [given.text, given.legal_basis])
+  })
+
   it('are one for each contact, purpose and channel, also by upserts and of many at once', async () => {
     const ada = await contact()
     const first = (await give(ada)).body
@@ -166,6 +233,72 @@ describe('consents', () => {
     const left = await list(`contact_id=${winner}`)
     deepEqual(left.map(({ id }: { id: string }) => id).sort(), [newer, kept, moved].sort())
     for (const id of [older, gone]) equal((await call('GET', `/objects/consents/${id}`)).status, 404)
+  })
+
+  it('of merged contacts with one time are withdrawn, on either side', async () => {
+    const [winner, loser] = [await contact(), await contact()]
+    const stated_at = '2024-01-01'
+    const kept = [
+      (await give(winner, { stated_at, state: 'withdrawn' })).body.id,
+      (await give(loser, { purpose: 'b', stated_at, state: 'withdrawn' })).body.id,
+    ]
+    await give(loser, { stated_at })
+    await give(winner, { purpose: 'b', stated_at })
+    equal((await call('POST', `/objects/contacts/${winner}/merge`, { from: loser })).status, 200)
+    const left = await list(`contact_id=${winner}`)
+    deepEqual(left.map(({ id }: { id: string }) => id).sort(), kept.sort())
+  })
+
+  it('of merged contacts are compared as they are when they are locked', async () => {
+    const [winner, loser] = [await contact(), await contact()]
+    const { id } = (await give(winner, { stated_at: '2022-01-01' })).body
+    await give(loser, { stated_at: '2023-01-01' })
+    const writing = await suite.db.system.transaction()
+    const changed = { state: 'withdrawn', stated_at: '2024-01-01' }
+    equal(await writing('consents').where({ id }).update(changed), 1)
+    const merged = call('POST', `/objects/contacts/${winner}/merge`, { from: loser })
+    const waiting = `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`
+    try {
+      await until(
+        () => suite.db.asOwner(async (client) => (await client.query(waiting)).rowCount),
+        'the merge waits',
+        20,
+      )
+    } finally {
+      await writing.commit()
+    }
+    equal((await merged).status, 200)
+    const [left, ...more] = await list(`contact_id=${winner}`)
+    deepEqual([left.id, left.state, more], [id, 'withdrawn', []])
+  })
+
+  it('are not merged, as each is the one of its contact, purpose and channel', async () => {
+    const ada = await contact()
+    const withdrawn = (await give(ada, { stated_at: '2024-01-01', state: 'withdrawn' })).body
+    const { id } = (await give(ada, { channel: 'sms', text: 'Yes.' })).body
+    const { status, body } = await call('POST', `/objects/consents/${withdrawn.id}/merge`, { from: id })
+    equal(status, 422)
+    match(body.error.message, /consents are not merged: there is one for each contact_id, purpose, channel/)
+    equal((await call('GET', `/objects/consents/${id}`)).status, 200)
+  })
+
+  it('take their files and the notes that are linked with them along with an erasure', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada)).body
+    const file = await suite.api.request('POST', `/v1/objects/consents/${id}/files?name=form.pdf`, {
+      body: 'Ada Lovelace has signed.',
+      headers: { 'Content-Type': 'application/pdf' },
+    })
+    equal(file.status, 201, JSON.stringify(file.body))
+    const note = (
+      await call('POST', '/objects/notes', { body: 'By letter', associations: [{ object: 'consent', id }] })
+    ).body.id
+    const { preview } = (await call('POST', `/objects/contacts/${ada}/erase`, {})).body
+    deepEqual([preview.files, preview.linked], [1, 1])
+    const { body } = await call('POST', `/objects/contacts/${ada}/erase`, { confirm: true })
+    equal(body.erased.file, 1)
+    deepEqual(body.to_review, [{ object: 'note', id: note, reason: 'linked' }])
+    deepEqual(await suite.db.system('files').where({ id: file.body.id }), [])
   })
 
   it('are in the export of a person, and go with an erasure', async () => {

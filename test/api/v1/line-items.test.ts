@@ -321,6 +321,20 @@ describe('Line items of deals', () => {
       assert.equal(await priceOf(id), '5000.00 USD')
     })
 
+    it('and leave none after a restore of a deal that had none', async () => {
+      const { id } = await deal()
+      const line = await item({ deal_id: id, unit_price: '10', currency: 'EUR' })
+      await call('DELETE', at('deals', id))
+      await call('POST', `${at('deals', id)}/restore`)
+      assert.equal(await priceOf(id), '10.00 EUR')
+      await call('DELETE', at('line_items', line.id))
+      assert.equal(await priceOf(id), null)
+      // An amount that is set afterwards is the one that comes back.
+      await call('PATCH', at('deals', id), { amount: '7000', currency: 'USD' })
+      await call('DELETE', at('line_items', (await item({ deal_id: id, unit_price: '1' })).id))
+      assert.equal(await priceOf(id), '7000.00 USD')
+    })
+
     it('of many that come and go at the same time, and leave it', async () => {
       const { id } = await deal({ amount: '5000' })
       const lines = await Promise.all(Array.from({ length: 6 }, () => item({ deal_id: id, unit_price: '2' })))

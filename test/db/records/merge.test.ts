@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import type { AppError } from '../../../db/model/errors.ts'
 import type { KindName } from '../../../db/model/records/kind.ts'
+import type { AgxRecord } from '../../../db/model/records/schemas.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
 import { listHistory } from '../../../db/records/history.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
+import { updateSet } from '../../../db/records/update.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -265,5 +267,25 @@ describe('merging two records', () => {
     ])
     assert.deepEqual(done.map(({ status }) => status).sort(), ['fulfilled', 'rejected'])
     assert.equal((await records.list('contacts')).data.length, 1)
+  })
+
+  it('names no values of another record, where one of several has a key that is taken', async () => {
+    const [winner, loser] = await Promise.all(
+      ['W', 'L'].map((first_name) => records.create('contacts', { first_name })),
+    )
+    const consent = (contact: AgxRecord, purpose: string) =>
+      records.create('consents', { contact_id: contact.id, purpose, state: 'granted' })
+    await consent(winner!, 'taken')
+    const all = [await consent(loser!, 'free'), await consent(loser!, 'taken')]
+    const move = (some: AgxRecord[]) =>
+      records.tenant((tx) =>
+        updateSet(
+          tx,
+          'consents',
+          some.map(({ id }) => ({ id, patch: { contact_id: winner!.id } })),
+        ),
+      )
+    await assert.rejects(move(all), /the contact has another consent with the same purpose, channel/)
+    await assert.rejects(move(all.slice(1)), /another consent with purpose taken, channel any/)
   })
 })

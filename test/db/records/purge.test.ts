@@ -71,4 +71,25 @@ describe('the purge of records', () => {
     for (const id of [winner.id, loser.id]) assert.equal(await left('record_history', 'record_id', id), 0)
     assert.equal(await left('merged_records', 'id', loser.id), 0)
   })
+
+  it('takes the consents of a contact along, which would belong to nobody', async () => {
+    const [old, kept] = await Promise.all(
+      ['old', 'kept'].map((first_name) => records.create('contacts', { first_name })),
+    )
+    const consentOf = (contact_id: string) =>
+      records.create('consents', { contact_id, purpose: 'newsletter', channel: 'email', state: 'granted' })
+    const [gone, other] = await Promise.all([consentOf(old!.id), consentOf(kept!.id)])
+    const cutOff = await consentOf((await records.create('contacts', { first_name: 'recent' })).id)
+    await records.delete('contacts', String(cutOff.contact_id))
+    await records.delete('contacts', old!.id)
+    await age(old!.id, 31)
+    await purge()
+    for (const [id, rows] of [
+      [gone!.id, 0],
+      [other!.id, 1],
+      [cutOff.id, 1],
+    ] as const)
+      assert.equal(await left('consents', 'id', id), rows)
+    assert.equal(await left('record_history', 'record_id', gone!.id), 0)
+  })
 })

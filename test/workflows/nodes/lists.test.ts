@@ -41,7 +41,9 @@ describe('filter_items', () => {
   it('compares with one of many values as `in` of a condition does, in constant time', () => {
     const scalar = fc.oneof(
       fc.integer({ min: -3, max: 3 }),
-      fc.constantFrom('a', 'A', '1', '1.0', '', ' 2', '1e+21', 1e21),
+      fc.constantFrom('a', 'A', '1', '1.0', '', ' 2', '1e+21', 1e21, '=1', '@0'),
+      fc.constantFrom('01', '001', ' 02', '-01.50', -1.5, '12345678901234567', '012345678901234567'),
+      fc.constantFrom('2026-01-31', '2026-01-31T00:00:00Z'),
       fc.boolean(),
       fc.constant(null),
       fc.constant({ a: 1 }),
@@ -54,6 +56,14 @@ describe('filter_items', () => {
         fc.array(scalar),
         (operator, left, right) => equal(comparison(operator, right)(left), compare(left, operator, right)),
       ),
+    )
+    // Lists of scalars alone are the ones that are searched in constant time.
+    fc.assert(
+      fc.property(scalar, fc.array(scalar, { minLength: 1, maxLength: 3 }), (left, given) => {
+        const right = given.filter((one) => one !== null && typeof one !== 'object')
+        equal(comparison('in', right)(left), compare(left, 'in', right))
+      }),
+      { numRuns: 3_000 },
     )
   })
 

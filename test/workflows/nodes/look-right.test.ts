@@ -1,7 +1,7 @@
-import { deepEqual, equal, match, throws } from 'node:assert/strict'
+import { deepEqual, equal, match, ok, throws } from 'node:assert/strict'
 import { render } from '../../../workflows/language/expressions/liquid.ts'
 import { compare, comparison } from '../../../workflows/nodes/compare.ts'
-import { errorOf, outputOf } from '../../support/execute-node.ts'
+import { errorOf, executeNode, outputOf } from '../../support/execute-node.ts'
 
 /** What authors wrote in good faith, and what gave a result that only looked right. */
 describe('values that look right', () => {
@@ -16,6 +16,19 @@ describe('values that look right', () => {
     equal(value("'03' <= 6 ? 1 : 2"), 1)
     equal(compare('01010', 'eq', '1010'), false)
     equal(comparison('in', ['1010'])('01010'), false)
+    equal(comparison('in', ['08', '09'])(8), true)
+    equal(comparison('in', ['008'])('08'), false)
+    equal(comparison('in', [8])('=8'), false)
+  })
+
+  it('are sorted last if they are empty texts, and the others in order', () => {
+    const list = ['b', '', 'a', ' ', null, 'c']
+    for (const filter of ['sort', 'sort_natural']) {
+      deepEqual(value(`inputs.list | ${filter}`, { list }), ['a', 'b', 'c', '', ' ', null])
+      deepEqual(value(`inputs.list | ${filter} | reverse | slice: 0, 3`, { list }), ['c', 'b', 'a'])
+    }
+    const items = ['x', '', '3', '1'].map((n) => ({ n }))
+    deepEqual(value("inputs.items | sort: 'n' | map: 'n'", { items }), ['1', '3', 'x', ''])
   })
 
   it('are not lost by `uniq` if they lack the field', () => {
@@ -25,8 +38,10 @@ describe('values that look right', () => {
       { n: 'C', e: null },
       { n: 'D', e: 'a' },
       { n: 'E' },
+      { n: 'F', e: '' },
+      { n: 'G', e: '' },
     ]
-    deepEqual(value("inputs.list | uniq: 'e' | map: 'n'", { list }), ['A', 'B', 'C', 'E'])
+    deepEqual(value("inputs.list | uniq: 'e' | map: 'n'", { list }), ['A', 'B', 'C', 'E', 'F', 'G'])
     deepEqual(value('inputs.list | uniq', { list: [null, 1, null] }), [null, 1])
   })
 
@@ -39,6 +54,9 @@ describe('values that look right', () => {
       "where: 'stagee', 'x'",
       "reject: 'stagee', 'x'",
       "map: 'amout'",
+      "sum: 'amout'",
+      "map: 'amuont'",
+      "map: 'Amount'",
       "sort: 'amout'",
       "uniq: 'stagee'",
       "has: 'stagee', 'x'",
@@ -50,7 +68,19 @@ describe('values that look right', () => {
     const [code, message] = await errorOf('filter_items', { items: list, conditions })
     equal(code, 'missing_field')
     match(message, /did you mean stage\?/)
-    // A field that is only missing everywhere is no mistake.
+    // A field that is only missing everywhere is no mistake, though others have a name like it.
+    for (const [field, other] of [
+      ['first_name', 'last_name'],
+      ['updated_at', 'created_at'],
+      ['phone2', 'phone'],
+      ['line2', 'line1'],
+      ['to', 'no'],
+    ] as const) {
+      const items = [{ [other]: 'a' }]
+      deepEqual(value(`inputs.items | where: '${field}', 'a'`, { items }), [], field)
+      const missing = [{ field, operator: 'is_empty' }]
+      equal((await outputOf('filter_items', { items, conditions: missing })).count, 1, field)
+    }
     deepEqual(value("inputs.list | where: 'vip'", { list }), [])
     const optional = [{ field: 'closed_at', operator: 'is_empty' }]
     equal((await outputOf('filter_items', { items: list, conditions: optional })).count, 2)
@@ -90,18 +120,93 @@ describe('values that look right', () => {
     )
   })
 
+  it('are added where an item of another currency has no amount', async () => {
+    const items = [
+      { amount: '5.00', currency: 'CHF' },
+      ...[null, '', undefined].map((amount) => ({ amount, currency: 'EUR' })),
+      { currency: 'USD' },
+      { amount: '1.00', currency: 'chf' },
+    ]
+    equal(value("inputs.items | sum: 'amount'", { items }), '6.00')
+    const values = { total: { function: 'sum', field: 'amount' } }
+    deepEqual((await outputOf('aggregate_items', { items, values })).values, { total: '6.00' })
+  })
+
+  it('are told by a hint that selects amounts as they are written', () => {
+    const items = [
+      { order: { total: '5.00', currency: 'chf' } },
+      { order: { total: '7.00', currency: 'eur' } },
+    ]
+    throws(
+      () => value("inputs.items | sum: 'order.total'", { items }),
+      /select one before, `\| where: "order\.currency", "chf"`/,
+    )
+    equal(value("inputs.items | where: 'order.currency', 'chf' | sum: 'order.total'", { items }), '5.00')
+  })
+
+  it('are not null for groups by the currency of something else', async () => {
+    const items = [
+      { amount: '1.00', currency: 'CHF', company: { currency: 'USD' } },
+      { amount: '2.00', currency: 'EUR', company: { currency: 'USD' } },
+    ]
+    const values = { total: { function: 'sum', field: 'amount' } }
+    const [code, message] = await errorOf('aggregate_items', {
+      items,
+      values,
+      group_by: ['company.currency'],
+    })
+    equal(code, 'mixed_currencies')
+    match(message, /add currency to group_by/)
+  })
+
   it('are not compared letter by letter if they are days or numbers in a local form', async () => {
     for (const [left, right] of [
       ['01.12.2026', '2026-11-27'],
       ["1'000", '500'],
       ['12,50', 13],
+      ['01.12.2026', '27.11.2026'],
+      ['12/31/26 10:00', '1/2/26'],
+      ["1'000", "2'000"],
+      ['9,50', '12,50'],
+      ['1.234,50', '900,00'],
     ] as const) {
       throws(() => value('inputs.left < inputs.right', { left, right }), /cannot be compared with one/)
       throws(() => compare(left, 'gt', right), /cannot be compared with one/)
     }
     equal(value('inputs.left < inputs.right', { left: 'abc', right: 'abd' }), true)
-    equal(value('inputs.left < inputs.right', { left: '', right: '2026-01-01' }), false)
+    for (const left of ['', '  ']) {
+      equal(value('inputs.left < inputs.right', { left, right: '2026-01-01' }), false)
+      equal(compare(left, 'lt', '2026-01-01'), false)
+    }
     equal(compare('1.5', 'lt', '10'), true)
+    // Versions, phone numbers, addresses and sizes are texts.
+    for (const [left, right] of [
+      ['1.2.345', '1.2.346'],
+      ['1.2.3', '1.3'],
+      ['10.11.12', '10.11.13'],
+      ['10.234.5', '9.1'],
+      ['044 123 45 67', '079 123 45 67'],
+      ['10.0.0.1', '10.0.0.2'],
+      ["6'2", "6'3"],
+      ['01010', '08001'],
+    ] as const) {
+      const inOrder = left < right
+      equal(value('inputs.left < inputs.right', { left, right }), inOrder, left)
+      equal(compare(left, 'lt', right), inOrder, left)
+    }
+  })
+
+  it('are named by item and field where filter_items cannot compare one', async () => {
+    const items = [{ due: '2026-12-01' }, { due: '01.12.2026' }]
+    const conditions = [{ field: 'due', operator: 'lt', right: '2026-12-24' }]
+    const outcome = await executeNode('filter_items', { items, conditions })
+    ok(outcome.status === 'failed')
+    equal(outcome.error.code, 'not_comparable')
+    deepEqual(outcome.error.details, { index: 1, field: 'due' })
+    const [, message] = await errorOf('filter_items', { items, conditions })
+    match(message, /^due of item 1: "01\.12\.2026" is no time/)
+    const texts = { items: ["1'000"], conditions: [{ operator: 'gt', right: 5 }] }
+    match((await errorOf('filter_items', texts))[1], /^Item 0: /)
   })
 
   it('are told how to leave out what a form leaves out', () => {

@@ -63,7 +63,7 @@ export function order(left: unknown, right: unknown): number {
   const numbers = compareNumbers(left, right)
   if (numbers !== undefined) return numbers
   if (typeof left !== 'string' || typeof right !== 'string') return Number.NaN
-  if (left === '' || right === '') return Number.NaN
+  if (left.trim() === '' || right.trim() === '') return Number.NaN
   const [a, b] = [moment(left), moment(right)]
   if (a !== undefined && b !== undefined) return a - b
   return left < right ? -1 : left > right ? 1 : 0

@@ -95,3 +95,18 @@ export const FILTERS: readonly string[] = Object.keys(RESULTS)
 
 /** Undefined for a filter that is not allowed. */
 export const resultOf = (filter: string): Result | undefined => RESULTS[filter]
+
+/** The filters whose first argument is the name of a field of the items. */
+export const BY_FIELD: readonly string[] = [
+  'map',
+  'where',
+  'reject',
+  'find',
+  'find_index',
+  'has',
+  'sum',
+  'sort',
+  'sort_natural',
+  'uniq',
+  'group_by',
+]

@@ -20,12 +20,12 @@ export const listFilters: Record<string, FilterImplOptions> = {
   uniq: (list: unknown, field?: unknown) => distinct(itemsOf(list), field),
 }
 
-/** The items with different values of a field, the first of each. Items without the field are not the same. */
+/** The items with different values of a field, the first of each. Items whose field is missing or empty are not the same. */
 function distinct(items: unknown[], field: unknown): unknown[] {
   const read = reader(field)
   const seen = new Set<unknown>()
   return items.filter((item) => {
-    const value = read(item) ?? null
+    const value = nullIfEmpty(read(item))
     if (value === null && field !== undefined) return true
     const key = typeof value === 'object' ? JSON.stringify(value) : value
     const isNew = !seen.has(key)
@@ -33,6 +33,10 @@ function distinct(items: unknown[], field: unknown): unknown[] {
     return isNew
   })
 }
+
+/** An empty text is no value, as null is none. */
+const nullIfEmpty = (value: unknown): unknown =>
+  value === undefined || (typeof value === 'string' && value.trim() === '') ? null : value
 
 const itemsOf = (list: unknown): unknown[] =>
   Array.isArray(list) ? list : list === null || list === undefined ? [] : [list]
@@ -68,10 +72,11 @@ function sumOf(list: unknown[], field: unknown): number | string {
   const values = list.map(read)
   if (field !== undefined && list.length > 0 && values.every((value) => value === undefined))
     throw new Error(`no item of the list has the field ${String(field).slice(0, 100)}`)
-  const currencies = field === undefined ? [] : currenciesOf(list, String(field))
-  if (currencies.length > 1)
+  const currencies = currenciesOf(list, String(field ?? ''))
+  const { path, codes } = currencies
+  if (codes.length > 1)
     throw new Error(
-      `${mixedCurrencies(String(field), currencies)}: select one before, \`| where: "currency", "${currencies[0]}"\``,
+      `${mixedCurrencies(String(field), currencies)}: select one before, \`| where: "${path}", "${codes[0]}"\``,
     )
   const present = values.filter((value) => value !== undefined && value !== null && value !== '')
   const numbers = present.map((value): Decimal => {
@@ -85,13 +90,13 @@ function sumOf(list: unknown[], field: unknown): number | string {
 /** The argument of a sort that `reverse` follows: see `sortDescending`. */
 export const DESCENDING = 'descending'
 
-/** Empty values come last, also in a list that is then reversed. */
+/** Null and empty texts come last, also in a list that is then reversed. */
 function sorting(compare: (a: unknown, b: unknown) => number): FilterImplOptions {
   return (list: unknown, ...given: unknown[]) => {
     const isPair = (one: unknown) => Array.isArray(one) && one[0] === DESCENDING
     const emptyFirst = given.some(isPair) ? -1 : 1
     const read = reader(given.find((one) => !isPair(one)))
-    const rows = itemsOf(list).map((item) => ({ item, key: read(item) ?? null }))
+    const rows = itemsOf(list).map((item) => ({ item, key: nullIfEmpty(read(item)) }))
     rows.sort((a, b) => {
       if (a.key === null || b.key === null)
         return a.key === b.key ? 0 : a.key === null ? emptyFirst : -emptyFirst

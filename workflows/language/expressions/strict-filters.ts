@@ -2,7 +2,7 @@ import type { FilterImplOptions } from 'liquidjs'
 import { meantField } from '../../shared/misspelt-field.ts'
 import { parseTime } from '../time.ts'
 import { expanded, formatProblem } from './date-format.ts'
-import { resultOf } from './filters.ts'
+import { BY_FIELD, resultOf } from './filters.ts'
 import { isEmpty } from './truth.ts'
 
 /**
@@ -38,7 +38,7 @@ function strictHandler(name: string, handler: Handler): Handler {
   if (name === 'date') return strictDate(handler)
   if (BY_FIELD.includes(name))
     return function (value, ...args) {
-      requireField(name, value, args[0])
+      refuseMisspelt(name, value, args[0])
       return handler.call(this, value, ...args)
     }
   const require = requirementOf(name)
@@ -49,22 +49,8 @@ function strictHandler(name: string, handler: Handler): Handler {
   }
 }
 
-/** The filters whose first argument is the name of a field of the items. */
-const BY_FIELD = [
-  'map',
-  'where',
-  'reject',
-  'find',
-  'find_index',
-  'has',
-  'sort',
-  'sort_natural',
-  'uniq',
-  'group_by',
-]
-
 /** Every item has the same value of a misspelt field: none. */
-function requireField(name: string, list: unknown, field: unknown): void {
+function refuseMisspelt(name: string, list: unknown, field: unknown): void {
   if (typeof field === 'boolean')
     throw new Error(`${name} takes the name of a field, such as ${name}: "name", and not ${field}`)
   if (typeof field !== 'string' || !Array.isArray(list)) return

@@ -10,7 +10,9 @@ export const consent: KindDefinition = {
     'The consent of a contact to be contacted for a purpose through a channel. `do_not_contact` of the contact prevails.',
   upsertKeys: ['contact_id'],
   identity: ['contact_id', 'purpose', 'channel'],
-  newest: 'stated_at',
+  prevails: (consent, other) =>
+    timeOf(consent) > timeOf(other) ||
+    (timeOf(consent) === timeOf(other) && consent.state === 'withdrawn' && other.state !== 'withdrawn'),
   fields: {
     contact_id: { type: 'reference', to: 'contacts', description: 'The contact.' },
     purpose: {
@@ -46,12 +48,17 @@ export const consent: KindDefinition = {
     },
   },
   derive: ({ next, before, given, now }) => {
+    const purpose = String(next.purpose).toLowerCase()
+    if (before && isOlder(given, before)) return { purpose, ...statementOf(before) }
     const changed = before !== undefined && next.state !== before.state
+    const unsaid = (name: string) => changed && given[name] === undefined
     return {
-      purpose: String(next.purpose).toLowerCase(),
+      purpose,
       stated_at: given.stated_at ?? (changed ? now : (before?.stated_at ?? now)),
-      // The source of the former statement is not that of this one.
-      ...(changed && given.source === undefined && { source: null }),
+      // What the former statement came from, and agreed to, is not that of this one. A withdrawal agrees to nothing.
+      ...(unsaid('source') && { source: null }),
+      ...(next.state === 'granted' && unsaid('text') && { text: null }),
+      ...(next.state === 'granted' && unsaid('legal_basis') && { legal_basis: 'consent' }),
     }
   },
   check: timeIssues,
@@ -84,22 +91,39 @@ export const consent: KindDefinition = {
   example: { purpose: 'newsletter', channel: 'email', state: 'granted', source: 'form' },
 }
 
+type Values = Draft['given']
+
+const timeOf = ({ stated_at }: Values) => Date.parse(String(stated_at))
+
+/** Whether a statement is older than the last one. A time without a state corrects that of the last one. */
+const isOlder = (given: Values, before: Values): boolean =>
+  given.state != null && given.stated_at != null && timeOf(given) < timeOf(before)
+
+/** What only a newer statement changes. */
+const statementOf = ({ stated_at, source, text, legal_basis }: Values) => ({
+  stated_at,
+  source,
+  text,
+  legal_basis,
+})
+
 function timeIssues({ next, before, given, now }: Omit<Draft, 'actor'>): Issue[] {
   const issue = (msg: string, hint?: string): Issue[] => [
     { loc: ['body', 'stated_at'], msg, type: 'invalid_value', input: given.stated_at, ...(hint && { hint }) },
   ]
-  const stated = given.stated_at == null ? undefined : Date.parse(String(given.stated_at))
+  const stated = given.stated_at == null ? undefined : timeOf(given)
   if (stated !== undefined && stated > Date.parse(now) + CLOCKS_MS) return issue('must not be in the future')
   if (!before || next.state === before.state) return []
   if (stated === undefined)
     return next.state === 'granted'
       ? issue('is required to grant what was withdrawn', 'when the contact consented again')
       : []
-  return stated < Date.parse(String(before.stated_at))
-    ? issue(
-        `is before ${before.stated_at}, when it was ${before.state}`,
-        'an older statement does not replace a newer one',
-      )
+  const was = `${before.stated_at}, when it was ${before.state}`
+  if (stated < timeOf(before))
+    return issue(`is before ${was}`, 'an older statement does not replace a newer one')
+  // Lists have days without times: of two statements at one time, the withdrawal prevails.
+  return next.state === 'granted' && stated === timeOf(before)
+    ? issue(`is not after ${was}`, 'only a newer statement grants what was withdrawn')
     : []
 }
 
