@@ -17,7 +17,7 @@ export function meantField(items: readonly unknown[], field: string): string | u
   return nearest(key, others, key.length < SHORT ? 0 : 1)
 }
 
-/** Of shorter names, such as `to` and `no`, one letter makes another word. */
+/** One letter makes another word of a shorter name, such as `to` and `no`. */
 const SHORT = 4
 
 function differByDigits(a: string, b: string): boolean {
