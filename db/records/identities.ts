@@ -21,8 +21,8 @@ const isNewer = (record: AgxRecord, other: AgxRecord) => String(record.created_a
 
 /**
  * Before a merge: of two records that would have the same key, one of the loser and one of the winner, one stays: that
- * which `prevails`, as they are when they are locked. Called before the two are locked, as locks of referring records come first (lock.ts); a record that is made meanwhile
- * makes the merge a conflict.
+ * which `prevails`, as they are when they are locked. Called before the two are locked, as locks of referring records
+ * come first (lock.ts); a record that is made meanwhile makes the merge a conflict.
  */
 export async function settleIdentities(
   tx: Tenant,
@@ -52,6 +52,12 @@ export async function settleIdentities(
   }
 }
 
+/** SQL: the id that the reference of the record `row`, now null, had before: a link alone does not say who it belonged to. */
+export const lastOwnerOf = (row: string, reference: string): string =>
+  `(select h.changes -> '${reference}' ->> 'from' from record_history h
+    where h.organization_id = ${row}.organization_id and h.record_id = ${row}.id
+      and jsonb_exists(h.changes, '${reference}') order by h.version desc limit 1)`
+
 /** The records that belong to `ids`, deleted ones too, and those that a deletion of their owner has cut off. */
 export async function ownedBy(
   tx: Tenant,
@@ -65,7 +71,8 @@ export async function ownedBy(
        union
        select r.id from ${owned} r join associations a on a.organization_id = r.organization_id
          and (a.a_id = r.id and a.b_id = any(:ids) or a.b_id = r.id and a.a_id = any(:ids))
-       where r.organization_id = :of and r.${reference} is null`,
+       where r.organization_id = :of and r.${reference} is null
+         and ${lastOwnerOf('r', reference)} = any(cast(:ids as text[]))`,
       { of: tx.organizationId, ids } as never,
     )
     found.push({ kind: owned, ids: rows.map(({ id }) => id) })

@@ -2,7 +2,7 @@ import type { KindName } from '../model/records/kind.ts'
 import { kindNames } from '../model/records/kinds/index.ts'
 import type { System } from '../postgres/tenancy.ts'
 import type { Purge } from '../retention/purge.ts'
-import { ownedKinds } from './identities.ts'
+import { lastOwnerOf, ownedKinds } from './identities.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
 /**
@@ -63,7 +63,7 @@ const OLD = `deleted_at < now() - interval '${RESTORABLE_DAYS} days'`
 
 /**
  * The delete of a record cuts off those that belong to it, but for a link, by which a restore finds them. Without it
- * they belong to nobody: they are deleted as of the same time, and so purged next.
+ * they belong to nobody: they are deleted as of the same time, and so purged next. Others may be linked with it, too.
  */
 const deleteCutOff = ({
   owned,
@@ -72,14 +72,15 @@ const deleteCutOff = ({
   owned: KindName
   reference: string
 }) => `, links_of_${owned} as (
-    select l.organization_id, l.b_id as id, gone.deleted_at from gone join associations l
+    select l.organization_id, l.b_id as id, gone.id as owner, gone.deleted_at from gone join associations l
       on l.organization_id = gone.organization_id and l.a_id = gone.id and l.b_entity = '${owned}'
     union all
-    select l.organization_id, l.a_id, gone.deleted_at from gone join associations l
+    select l.organization_id, l.a_id, gone.id, gone.deleted_at from gone join associations l
       on l.organization_id = gone.organization_id and l.b_id = gone.id and l.a_entity = '${owned}'
   ), cut_off_${owned} as (
     update ${owned} o set deleted_at = l.deleted_at from links_of_${owned} l
     where o.organization_id = l.organization_id and o.id = l.id and o.${reference} is null and o.deleted_at is null
+      and ${lastOwnerOf('o', reference)} = l.owner::text
   )`
 
 const purgeOf = (kind: KindName, which = OLD): string => `

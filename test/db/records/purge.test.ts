@@ -92,4 +92,24 @@ describe('the purge of records', () => {
       assert.equal(await left('consents', 'id', id), rows)
     assert.equal(await left('record_history', 'record_id', gone!.id), 0)
   })
+
+  it('leaves the consents that were moved to another contact, which can still be restored', async () => {
+    const [first, last] = await Promise.all(
+      ['first', 'last'].map((first_name) => records.create('contacts', { first_name })),
+    )
+    const moved = await records.create('consents', {
+      contact_id: first!.id,
+      purpose: 'newsletter',
+      channel: 'email',
+      state: 'withdrawn',
+    })
+    await records.update('consents', moved.id, { contact_id: last!.id })
+    await records.delete('contacts', first!.id)
+    await records.delete('contacts', last!.id)
+    await age(first!.id, 31)
+    await purge()
+    assert.equal(await left('contacts', 'id', first!.id), 0)
+    const [row] = await db.system('consents').where({ organization_id: organizationId, id: moved.id })
+    assert.equal(row?.deleted_at, null)
+  })
 })
