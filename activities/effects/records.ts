@@ -147,10 +147,12 @@ function listQuery(kind: KindName, query: RecordQuery): ListQuery {
 }
 
 function filterOf(kind: KindName, parameter: string, value: unknown): Filter {
+  const given = Array.isArray(value) ? value.filter((one) => one !== null && one !== undefined) : value
   // Every text contains the empty one: of a form that was left empty, it would find all records.
-  const isNoPart = typeof value === 'string' && value.trim() === '' && SEARCHES.test(parameter)
-  const isNothing = isNoPart || value === null || value === undefined
-  const filter = parseFilterValue(kinds[kind], parameter, isNothing ? null : value)
+  const isNoPart = SEARCHES.test(parameter) && String(given ?? '').trim() === ''
+  const isNothing =
+    isNoPart || given === null || given === undefined || (Array.isArray(given) && given.length === 0)
+  const filter = parseFilterValue(kinds[kind], parameter, isNothing ? null : given)
   if ('msg' in filter) throw invalid([filter])
   // Parsed, null is the text `null`, which is in the name of Annuller Ltd.
   return isNothing && FINDS.includes(filter.operator) ? { ...filter, values: [] } : filter
@@ -159,5 +161,5 @@ function filterOf(kind: KindName, parameter: string, value: unknown): Filter {
 /** The filters that search for a part of a text. */
 const SEARCHES = /\[(contains|starts_with)\]$/
 
-/** The operators that find nothing by null. */
-const FINDS: Operator[] = ['contains', 'starts_with', 'eq', 'in', 'has']
+/** The operators that find nothing by null; `nin` then leaves nothing out. */
+const FINDS: Operator[] = ['contains', 'starts_with', 'eq', 'in', 'has', 'nin']

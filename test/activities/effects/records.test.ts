@@ -37,13 +37,20 @@ describe('record effects of nodes', () => {
         (await records.search('companies', { filters: { [parameter]: value } })).data.length
       const counts: number[] = []
       for (const parameter of ['name[contains]', 'name[starts_with]'])
-        for (const value of ['', ' ', null]) counts.push(await search(parameter, value))
+        for (const value of ['', ' ', null, [], [null]]) counts.push(await search(parameter, value))
       for (const parameter of ['name', 'name[in]', 'tags[has]']) counts.push(await search(parameter, null))
+      counts.push(await search('name[in]', [null]), await search('name[in]', []))
       const related = { 'company.name[contains]': '' }
       counts.push((await records.search('contacts', { filters: related })).data.length)
-      return [...counts, await search('name[contains]', 'thing'), await search('name[contains]', 'null')]
+      return [
+        ...counts,
+        await search('name[contains]', 'thing'),
+        await search('name[contains]', 'null'),
+        await search('name[nin]', [null]),
+        await search('name[in]', [null, 'Null']),
+      ]
     })
-    assert.deepEqual(found, [...Array(10).fill(0), 1, 2])
+    assert.deepEqual(found, [...Array(16).fill(0), 1, 2, 3, 1])
   })
 
   it('search page by page by id, also records of the same millisecond', async () => {
