@@ -75,6 +75,9 @@ describe('values that look right', () => {
       ['phone2', 'phone'],
       ['line2', 'line1'],
       ['to', 'no'],
+      ['state', 'stage'],
+      ['date', 'rate'],
+      ['from', 'form'],
     ] as const) {
       const items = [{ [other]: 'a' }]
       deepEqual(value(`inputs.items | where: '${field}', 'a'`, { items }), [], field)
