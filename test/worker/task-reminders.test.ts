@@ -15,13 +15,16 @@ describe('the reminder of a task', () => {
   const create = (values: object) =>
     tenant((tx) => createRecord(tx, 'tasks', createSchema('tasks').parse({ title: 'Call', ...values })))
   const reminders = (id: string) => suite.db.system('events').where({ subject_id: id, name: 'task.reminder' })
-  const soon = (ms = 300) => new Date(Date.now() + ms).toISOString()
+  const inAnHour = () => new Date(Date.now() + 3_600_000).toISOString()
+  /** Sets the reminder to this moment: one that passes while it is being set is none. */
+  const remind = (id: string) => suite.db.system('tasks').where({ id }).update({ reminder_at: new Date() })
 
   it('is raised at its time, once, and again at another time', async () => {
-    const task = await create({ reminder_at: soon() })
-    const done = await create({ reminder_at: soon(), status: 'done' })
+    const task = await create({ reminder_at: inAnHour() })
+    const done = await create({ reminder_at: inAnHour(), status: 'done' })
     const past = await create({ reminder_at: '2020-01-01T09:00:00.000Z' })
-    const later = await create({ reminder_at: soon(3_600_000) })
+    const later = await create({ reminder_at: inAnHour() })
+    for (const { id } of [task, done]) await remind(id)
     const [event] = await until(async () => {
       const found = await reminders(task.id)
       return found.length > 0 && found
@@ -35,7 +38,7 @@ describe('the reminder of a task', () => {
     await tenant((tx) => updateRecord(tx, 'tasks', task.id, { title: 'Call back' }))
     await tenant((tx) => raiseReminders(tx, [task.id]))
     assert.equal((await reminders(task.id)).length, 1)
-    await tenant((tx) => updateRecord(tx, 'tasks', task.id, { reminder_at: soon() }))
+    await remind(task.id)
     await until(async () => (await reminders(task.id)).length === 2, 'the second reminder')
     assert.deepEqual(await listDueReminders(suite.db.system, 10), [])
   })
