@@ -255,7 +255,8 @@ describe('the example responses of the document', () => {
       await example(`update${singular}`, { params })
       await example(`get${singular}Schema`)
       const { results } = await example(`batch${plural}`)
-      await call(`merge${singular}`, { params, body: { from: results[0].id } })
+      // Records of which there is one for each key are not merged.
+      if (!kinds[kind].identity) await call(`merge${singular}`, { params, body: { from: results[0].id } })
       if (kind === 'contacts') await call('deleteContact', { params })
       else await example(`delete${singular}`, { params })
       await call(`restore${singular}`, { params })

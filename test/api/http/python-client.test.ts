@@ -29,6 +29,8 @@ describe('a Python client generated from /openapi.json', () => {
     }
     worker = await startWorker(suite.db)
     folder = mkdtempSync(join(tmpdir(), 'agx-python-client-'))
+    // The generator waits five seconds, in which a busy machine may not make the document.
+    assert.equal((await fetch(`${suite.api.url}/openapi.json`)).status, 200)
     const { stdout, stderr } = await run(python, [
       '-m',
       'openapi_python_client',
