@@ -143,6 +143,15 @@ describe('consents', () => {
     equal((await change(other.id, { state: 'granted', stated_at: '2024-05-01T00:00:01Z' })).status, 200)
   })
 
+  it('of a day without a time withdraw what was granted on that day', async () => {
+    const { id } = (await give(await contact(), { stated_at: '2024-05-01T09:00:00Z', source: 'form' })).body
+    const given = { state: 'withdrawn', source: 'list' }
+    equal((await change(id, { ...given, stated_at: '2024-04-30' })).status, 422)
+    const { body } = await change(id, { ...given, stated_at: '2024-05-01' })
+    deepEqual([body.state, body.stated_at, body.source], ['withdrawn', '2024-05-01T09:00:00.000Z', 'list'])
+    equal((await change(id, { state: 'granted', stated_at: '2024-05-01T09:00:00Z' })).status, 422)
+  })
+
   it('granted again have the text and the legal basis of this statement only', async () => {
     const ada = await contact()
     const { id } = (

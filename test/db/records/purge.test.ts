@@ -93,7 +93,7 @@ describe('the purge of records', () => {
     assert.equal(await left('record_history', 'record_id', gone!.id), 0)
   })
 
-  it('leaves the consents that were moved to another contact, which can still be restored', async () => {
+  it('leaves the consents of another contact that are only linked with it, as that one can still be restored', async () => {
     const [first, last] = await Promise.all(
       ['first', 'last'].map((first_name) => records.create('contacts', { first_name })),
     )
@@ -104,6 +104,7 @@ describe('the purge of records', () => {
       state: 'withdrawn',
     })
     await records.update('consents', moved.id, { contact_id: last!.id })
+    await records.link('consents', moved.id, 'contacts', first!.id)
     await records.delete('contacts', first!.id)
     await records.delete('contacts', last!.id)
     await age(first!.id, 31)

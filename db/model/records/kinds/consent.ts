@@ -49,12 +49,15 @@ export const consent: KindDefinition = {
   },
   derive: ({ next, before, given, now }) => {
     const purpose = String(next.purpose).toLowerCase()
-    if (before && isOlder(given, before)) return { purpose, ...statementOf(before) }
+    const ofThatDay = before !== undefined && withdrawsThatDay(given, before)
+    if (before && !ofThatDay && isOlder(given, before)) return { purpose, ...statementOf(before) }
     const changed = before !== undefined && next.state !== before.state
     const unsaid = (name: string) => changed && given[name] === undefined
     return {
       purpose,
-      stated_at: given.stated_at ?? (changed ? now : (before?.stated_at ?? now)),
+      stated_at: ofThatDay
+        ? before.stated_at
+        : (given.stated_at ?? (changed ? now : (before?.stated_at ?? now))),
       // What the former statement came from, and agreed to, is not that of this one. A withdrawal agrees to nothing.
       ...(unsaid('source') && { source: null }),
       ...(next.state === 'granted' && unsaid('text') && { text: null }),
@@ -99,6 +102,17 @@ const timeOf = ({ stated_at }: Values) => Date.parse(String(stated_at))
 const isOlder = (given: Values, before: Values): boolean =>
   given.state != null && given.stated_at != null && timeOf(given) < timeOf(before)
 
+const DAY_MS = 86_400_000
+/** Midnight, in whatever time zone. */
+const QUARTER_MS = 900_000
+
+/** Whether a day without a time, as lists have it, withdraws what was granted during that day. */
+const withdrawsThatDay = (given: Values, before: Values): boolean => {
+  if (given.state !== 'withdrawn' || before.state !== 'granted' || given.stated_at == null) return false
+  const since = timeOf(before) - timeOf(given)
+  return timeOf(given) % QUARTER_MS === 0 && since > 0 && since < DAY_MS
+}
+
 /** What only a newer statement changes. */
 const statementOf = ({ stated_at, source, text, legal_basis }: Values) => ({
   stated_at,
@@ -119,7 +133,7 @@ function timeIssues({ next, before, given, now }: Omit<Draft, 'actor'>): Issue[]
       ? issue('is required to grant what was withdrawn', 'when the contact consented again')
       : []
   const was = `${before.stated_at}, when it was ${before.state}`
-  if (stated < timeOf(before))
+  if (stated < timeOf(before) && !withdrawsThatDay(given, before))
     return issue(`is before ${was}`, 'an older statement does not replace a newer one')
   // Lists have days without times: of two statements at one time, the withdrawal prevails.
   return next.state === 'granted' && stated === timeOf(before)
