@@ -84,14 +84,24 @@ export async function insertReminderMails(
   tx: Pick<Tenant, 'trx' | 'organizationId' | 'wake'>,
   mails: readonly { address: string; reminder: TaskReminder }[],
 ): Promise<void> {
+  const details = mails.map(({ address, reminder }) => ({ address, details: { reminder } }))
+  await insertMails(tx, 'task_reminder', details)
+}
+
+/** Queues mails without a link. */
+async function insertMails(
+  tx: Pick<Tenant, 'trx' | 'organizationId' | 'wake'>,
+  kind: Exclude<AccountMailKind, LinkKind>,
+  mails: readonly { address: string; details: object }[],
+): Promise<void> {
   if (mails.length === 0) return
   await tx.trx('account_mails').insert(
-    mails.map(({ address, reminder }) => ({
+    mails.map(({ address, details }) => ({
       organization_id: tx.organizationId,
       id: uuidv7(),
-      kind: 'task_reminder',
+      kind,
       address,
-      details: JSON.stringify({ reminder }),
+      details: JSON.stringify(details),
     })),
   )
   tx.wake('agx_mails')
@@ -112,17 +122,11 @@ export async function mailOwners(
       'u.email as address',
       'o.name as organization_name',
     )
-  if (owners.length === 0) return
-  await trx('account_mails').insert(
-    owners.map(({ address, organization_name }) => ({
-      organization_id,
-      id: uuidv7(),
-      kind,
-      address,
-      details: JSON.stringify({ organization_name, ...details }),
-    })),
+  await insertMails(
+    tx,
+    kind,
+    owners.map(({ address, organization_name }) => ({ address, details: { organization_name, ...details } })),
   )
-  tx.wake('agx_mails')
 }
 
 /** The owner that a mail's token is sealed for. */
