@@ -4,6 +4,7 @@ import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { deleteRecord } from './delete.ts'
 import { lockRecords } from './lock.ts'
+import { lastReferenceOf } from './primaries.ts'
 
 /** Records that belong to another one, with which they are unique (`identity` of a kind), such as consents of contacts. */
 
@@ -52,12 +53,6 @@ export async function settleIdentities(
   }
 }
 
-/** SQL: the id that the reference of the record `row`, now null, had before: a link alone does not say who it belonged to. */
-export const lastOwnerOf = (row: string, reference: string): string =>
-  `(select h.changes -> '${reference}' ->> 'from' from record_history h
-    where h.organization_id = ${row}.organization_id and h.record_id = ${row}.id
-      and jsonb_exists(h.changes, '${reference}') order by h.version desc limit 1)`
-
 /** The records that belong to `ids`, deleted ones too, and those that a deletion of their owner has cut off. */
 export async function ownedBy(
   tx: Tenant,
@@ -72,7 +67,7 @@ export async function ownedBy(
        select r.id from ${owned} r join associations a on a.organization_id = r.organization_id
          and (a.a_id = r.id and a.b_id = any(:ids) or a.b_id = r.id and a.a_id = any(:ids))
        where r.organization_id = :of and r.${reference} is null
-         and ${lastOwnerOf('r', reference)} = any(cast(:ids as text[]))`,
+         and ${lastReferenceOf('r', reference)} = any(cast(:ids as text[]))`,
       { of: tx.organizationId, ids } as never,
     )
     found.push({ kind: owned, ids: rows.map(({ id }) => id) })

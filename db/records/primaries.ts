@@ -120,9 +120,15 @@ async function replaceReference(
 }
 
 /**
- * The records that are still linked with a record, and whose field, now null, last referred to it. The history tells
- * them from records that were only linked.
+ * SQL: the id to which a reference of the record `row`, now null, last referred. A link alone does not tell: records may
+ * be linked without it.
  */
+export const lastReferenceOf = (row: string, field: string): string =>
+  `(select h.changes -> '${field}' ->> 'from' from record_history h
+    where h.organization_id = ${row}.organization_id and h.record_id = ${row}.id
+      and jsonb_exists(h.changes, '${field}') order by h.version desc limit 1)`
+
+/** The records that are still linked with a record, and whose field, now null, last referred to it. */
 async function clearedByDelete(tx: Tenant, other: KindName, field: string, id: string): Promise<string[]> {
   const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
     `select holder.id from (
@@ -131,14 +137,10 @@ async function clearedByDelete(tx: Tenant, other: KindName, field: string, id: s
        select b_id from associations where organization_id = :organizationId and a_id = :id and b_entity = :other
      ) linked
      join ${other} holder on holder.organization_id = :organizationId and holder.id = linked.id
-     cross join lateral (
-       select changes -> :field ->> 'from' as was from record_history
-       where organization_id = :organizationId and record_id = holder.id and jsonb_exists(changes, :field)
-       order by version desc limit 1
-     ) last_change
-     where holder.${field} is null and holder.deleted_at is null and was = :id
+     where holder.${field} is null and holder.deleted_at is null
+       and ${lastReferenceOf('holder', field)} = cast(:id as text)
      order by holder.id`,
-    { organizationId: tx.organizationId, id, other, field },
+    { organizationId: tx.organizationId, id, other },
   )
   return rows.map((row) => row.id)
 }
@@ -151,10 +153,8 @@ export async function clearedReference(
   to: KindName,
 ): Promise<string | undefined> {
   const { rows } = await tx.trx.raw<{ rows: { was: string | null }[] }>(
-    `select changes -> ? ->> 'from' as was from record_history
-     where organization_id = ? and record_id = ? and jsonb_exists(changes, ?)
-     order by version desc limit 1`,
-    [field, tx.organizationId, holder.id, field],
+    `select ${lastReferenceOf('r', field)} as was from (select cast(? as uuid) as organization_id, cast(? as uuid) as id) r`,
+    [tx.organizationId, holder.id],
   )
   const was = rows[0]?.was
   if (!was) return undefined

@@ -2,7 +2,8 @@ import type { KindName } from '../model/records/kind.ts'
 import { kindNames } from '../model/records/kinds/index.ts'
 import type { System } from '../postgres/tenancy.ts'
 import type { Purge } from '../retention/purge.ts'
-import { lastOwnerOf, ownedKinds } from './identities.ts'
+import { ownedKinds } from './identities.ts'
+import { lastReferenceOf } from './primaries.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
 /**
@@ -80,7 +81,7 @@ const deleteCutOff = ({
   ), cut_off_${owned} as (
     update ${owned} o set deleted_at = l.deleted_at from links_of_${owned} l
     where o.organization_id = l.organization_id and o.id = l.id and o.${reference} is null and o.deleted_at is null
-      and ${lastOwnerOf('o', reference)} = l.owner::text
+      and ${lastReferenceOf('o', reference)} = l.owner::text
   )`
 
 const purgeOf = (kind: KindName, which = OLD): string => `
