@@ -161,7 +161,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Node types',
     text: (_, level) =>
       [
-        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks optional settings.',
+        'Effects: pure (computes), read and write (own data), external (other services). `?` marks optional settings.',
         ...(level === 'brief'
           ? [
               'The settings with their values, `→` the output; `[…]` is a list. Default: effect pure, handles success, error.',
@@ -191,7 +191,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Validation',
     text: () =>
       [
-        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, path and hint. Apply all, then validate again:',
+        '`POST /v1/workflows/validate {spec}` reports all errors and warnings, each with code, line, column, path and hint. Apply all, then validate again:',
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
@@ -207,9 +207,13 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   },
 }
 
-/** `contact|deal.created|updated, deal.won`: the events of every kind of record, and the others by entity. */
+/** `contact|deal.created|merged (no deal.merged), deal.won`: those of the kinds of records, and the others by entity. */
 function eventNames(): string {
   const common = Object.keys(ACTIONS)
+  const missing = kindObjects
+    .flatMap((kind) => common.map((action) => `${kind}.${action}`))
+    .filter((name) => !EVENTS.some((event) => event.name === name))
+  const except = missing.length > 0 ? ` (no ${missing.join(', ')})` : ''
   const actions = new Map<string, string[]>()
   for (const { name } of EVENTS) {
     const [entity = '', action = ''] = name.split('.')
@@ -217,5 +221,5 @@ function eventNames(): string {
     actions.set(entity, [...(actions.get(entity) ?? []), action])
   }
   const others = [...actions].map(([entity, names]) => `${entity}.${names.join('|')}`)
-  return [`${kindObjects.join('|')}.${common.join('|')}`, ...others].join(', ')
+  return [`${kindObjects.join('|')}.${common.join('|')}${except}`, ...others].join(', ')
 }
