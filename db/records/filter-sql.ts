@@ -12,7 +12,7 @@ import {
   WHOLE_VALUE_OPERATORS,
 } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
-import type { FieldType, Kind } from '../model/records/kind.ts'
+import { type FieldType, isNeverNull, type Kind } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import { escapeLike } from '../model/records/like.ts'
 import type { Order, Sort } from '../model/records/sorts.ts'
@@ -181,14 +181,15 @@ function sortKey(kind: Kind, { field, order }: Sort, customType?: CustomFieldTyp
     const isValue = custom.cursorValue ?? ((text: string) => custom.filterValue(text) !== undefined)
     return { order, sql, type, nullable: true, indexed: false, isValue }
   }
-  const { required, default: fallback, filled, max = 0, sorted = false } = kind.fields[field] ?? {}
+  const own = kind.fields[field]
+  const { max = 0, sorted = false } = own ?? {}
   const isLong = customName(field) !== undefined || (type === 'text' && max > MAX_SORTED)
   const { filterValue } = fieldTypes[typeOf(kind, field)!.type as FieldType]
   return {
     order,
     sql: inOrder(kind, field, isLong ? `left(${sql}, ${MAX_SORTED})` : sql, type),
     type,
-    nullable: !(required || filled || fallback !== undefined || NEVER_NULL.includes(field)),
+    nullable: !(own ? isNeverNull(own) : NEVER_NULL.includes(field)),
     indexed: sorted || INDEXED.includes(field),
     isValue: (text) => filterValue(text) !== undefined,
   }

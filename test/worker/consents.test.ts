@@ -109,6 +109,28 @@ describe('consents', function () {
     assert.doesNotMatch(errors, /went wrong/)
   })
 
+  it('are made in a file of new ones with their contacts, and not without', async () => {
+    for (const name of ['fay', 'guy']) await call('POST', '/objects/contacts', { email: `${name}@example.com` })
+    const create = { mode: 'create', by: undefined }
+    const columns = { List: 'purpose', Status: 'state' }
+    const head = 'Email,List,Status'
+    const rows = ['fay@example.com,offers,Subscribed', ',offers,Subscribed', 'no@example.com,offers,Subscribed']
+    const { done, errors } = await imported([head, ...rows].join('\n'), {
+      ...create,
+      mapping: { Email: 'contact_email', ...columns },
+    })
+    assert.deepEqual([done.progress.created, done.progress.failed], [1, 2], errors)
+    assert.match(errors, /line 3: Email: is required\r/)
+    assert.match(errors, /line 4: Email: there is no contact with the email no@example\.com[^;]*\r/)
+    const { body } = await imports.prepare(
+      { entity: 'consents', ...create, mapping: { Email: null, ...columns } },
+      [head, ...rows].join('\n'),
+    )
+    const refused = await imports.start(body.id, {})
+    assert.equal(refused.status, 422)
+    assert.match(refused.body.error.message, /no column is mapped to contact_id, which is required/)
+  })
+
   it('start workflows when they are withdrawn, and are read by them', async () => {
     const { id: contact_id } = await call('POST', '/objects/contacts', { email: 'carl@example.com' })
     const { workflow_id } = await call('POST', '/workflows', {
@@ -132,6 +154,17 @@ outputs: {may: "{{ nodes.may.output.data | size }}"}
     const fields = { contact_id, purpose: 'newsletter', channel: 'email' }
     const { id } = await call('POST', '/objects/consents', { ...fields, state: 'granted' })
     assert.equal(await may(), 1)
+
+    const without = await call('POST', '/workflows', {
+      spec: `name: Nobody
+nodes:
+  make: {type: crm_manager, config: {operation: create, entity: consents, fields: {purpose: calls, state: granted}}}
+`,
+    })
+    const { run_id } = await call('POST', `/workflows/${without.workflow_id}/run`, { confirm: true })
+    const { status, error } = await ended(`/runs/${run_id}`)
+    assert.deepEqual([status, error.code], ['failed', 'validation_error'], JSON.stringify(error))
+    assert.match(error.message, /contact_id: required/)
 
     const listening = await call('POST', '/workflows', {
       spec: `name: Withdrawn

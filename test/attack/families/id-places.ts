@@ -2,8 +2,10 @@ import { z } from 'zod'
 import { appRoutes } from '../../../api/app/route-table.ts'
 import type { AppRoute, Route } from '../../../api/http/route.ts'
 import { routes } from '../../../api/v1/route-table.ts'
+import type { KindName } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { tenantTables } from '../../support/every-table.ts'
+import { createExample } from '../../support/example-of.ts'
 import { bodyOf, filled, QUERIES, tablesOf } from '../../support/route-paths.ts'
 import type { Family, Tally } from '../family.ts'
 import type { Ground } from '../ground.ts'
@@ -91,12 +93,14 @@ async function foreignRows(ground: Ground): Promise<Record<string, string>> {
     return JSON.parse(text) as Record<string, string>
   }
   const record = { last_name: MARK, email: `${MARK}@example.com` }
-  for (const kind of kindNames) {
+  const create = async (kind: KindName, values: object) => {
     const text = ['last_name', 'name', 'title', 'subject', 'body', 'source'].find(
       (name) => name in kinds[kind].fields,
     )!
-    await caller.done('POST', `/objects/${kind}`, { ...kinds[kind].example, [text]: MARK })
+    const { id } = await caller.done('POST', `/objects/${kind}`, { ...values, [text]: MARK })
+    return { id: String(id) }
   }
+  for (const kind of kindNames) await createExample(kind, create)
   await caller.done('POST', '/views', { entity: 'contacts', name: MARK, query: { q: MARK }, shared: true })
   await caller.done('POST', '/knowledge/collections', { name: MARK })
   const approval = `name: ${MARK}\nnodes:\n  ask: {type: approval, config: {title: ${MARK}, assignees: [a@example.com]}}\n`
