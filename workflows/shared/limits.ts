@@ -318,7 +318,7 @@ export const DOCUMENT = {
 /** A CSV file. */
 export const CSV = {
   /**
-   * Bytes of a row with its delimiters; a text field holds 65,536 characters. A longer row has usually lost a quote.
+   * Bytes of a row with its delimiters; a text field holds 100,000 characters. A longer row has usually lost a quote.
    */
   rowBytes: 1024 * 1024,
   columns: 1_000,
