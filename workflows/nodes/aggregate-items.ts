@@ -11,13 +11,14 @@ import {
   numberKey,
   parseDecimal,
 } from '../shared/decimal.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
 import { createTurns } from '../shared/turns.ts'
 import { canonical, compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
 import { handleName } from './fields.ts'
-import { fieldReader, itemField, itemList, requireField } from './item-fields.ts'
+import { itemField, itemList, requireField } from './item-fields.ts'
 
 const FUNCTIONS = [
   'count',

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { weightOf } from '../language/expressions/work.ts'
 import { NodeError } from '../language/node-error.ts'
 import { INTEGER, itemsOf, listOf, members } from '../language/value-types.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { LIST } from '../shared/limits.ts'
 import { meantField } from '../shared/misspelt-field.ts'
 import { CONDITION_OPERATORS, operandsOf } from '../shared/operators.ts'
@@ -9,7 +10,7 @@ import { createTurns } from '../shared/turns.ts'
 import { comparison } from './compare.ts'
 import { comparedValues } from './compared-values.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, fieldsNamed, itemField, itemList, missingField } from './item-fields.ts'
+import { fieldsNamed, itemField, itemList, missingField } from './item-fields.ts'
 
 const condition = z
   .strictObject({

@@ -1,6 +1,6 @@
 import { NodeError } from '../language/node-error.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { MASK } from '../shared/secret-names.ts'
-import { fieldReader } from './item-fields.ts'
 import type { Paginate } from './paginate.ts'
 
 /** Where a page begins. A link may hold masked secrets, since it is stored between attempts. */

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { itemsOf, listOf, members } from '../language/value-types.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { LIST } from '../shared/limits.ts'
 import { compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, fieldsNamed, itemField, itemList, requireField } from './item-fields.ts'
+import { fieldsNamed, itemField, itemList, requireField } from './item-fields.ts'
 
 export const sortItems = defineNode({
   type: 'sort_items',
