@@ -18,9 +18,9 @@ import { allows } from '../http/scopes.ts'
 import { linkScopes } from './link-scopes.ts'
 import { kindParams, recordParams, tagOf, title, withETag } from './record-shapes.ts'
 
-const RESTORE = `Reverts a delete within 30 days: restores the associations of the record, and the reference fields that the
-delete cleared if they are still empty. 404 if the record is not deleted, was deleted more than 30 days ago or was merged.
-409 if its \`external_id\` or a unique custom field is in use by another record.`
+const RESTORE = `Reverts a delete within 30 days: restores the associations, and the reference fields that the delete
+cleared if they are still empty. 404 if the record is not deleted, was deleted earlier or was merged. 409 if another
+record has its \`external_id\` or a unique value.`
 
 const MERGE = `Merges the duplicate \`from\` into the record of the path. Empty fields are filled from the duplicate, a boolean is
 true if either is true, tags and custom fields are united (the record of the path wins), and associations and references
