@@ -299,7 +299,7 @@ describe('consents', () => {
     const values = { purpose: 'newsletter', channel: 'email', state: 'granted' }
     const ada = await contact()
     const made = await call('POST', '/objects/consents', values)
-    deepEqual([made.status, made.body.error.param], [422, 'contact_id'])
+    deepEqual([made.status, made.body.error.message], [422, 'contact_id: required'])
     const operations = [
       { op: 'create', data: values },
       { op: 'upsert', by: 'external_id', data: { ...values, external_id: 'C-1' } },

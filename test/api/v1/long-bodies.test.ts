@@ -29,7 +29,7 @@ describe('the body of an activity', () => {
 
   it('is refused beyond that, with the field and the limit', async () => {
     const { status, body } = await send('POST', '', email(text(100_010, 'end')))
-    assert.deepEqual([status, body.error.param], [422, 'body'])
+    assert.deepEqual([status, body.detail[0].loc], [422, ['body', 'body']])
     assert.match(body.error.message, /100000 characters/)
   })
 

@@ -100,12 +100,12 @@ describe('/v1/objects', () => {
           const example = await exampleOf(kind, create)
           for (const given of [null, '', undefined]) {
             const { status, body } = await post(kind, { ...example, [name]: given })
-            assert.deepEqual([status, body.error.param], [422, name])
+            assert.deepEqual([status, body.detail[0].loc], [422, ['body', name]])
           }
           const { id } = await create(kind, example)
           for (const given of [null, '']) {
             const { status, body } = await patch(`${kind}/${id}`, { [name]: given })
-            assert.deepEqual([status, body.error.param], [422, name])
+            assert.deepEqual([status, body.detail[0].loc], [422, ['body', name]])
           }
           const path = `/v1/objects/${kind}/${id}/associations/${to}/${example[name]}`
           const unlinked = await suite.api.request('DELETE', path)
