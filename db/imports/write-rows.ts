@@ -45,8 +45,8 @@ export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'>, R
 interface ReadLine {
   row: CsvRow
   read: RowFields
-  /** The records that are associated with its record. */
-  links: { object: KindName; id: string }[]
+  /** The records to associate with its record. */
+  linked: { object: KindName; id: string }[]
 }
 
 /** A row that is being processed. */
@@ -66,7 +66,7 @@ export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<W
   const turn = createTurns()
   const read: ReadLine[] = []
   for (const row of filled) {
-    read.push({ row, read: readRow(job, row.cells), links: [] })
+    read.push({ row, read: readRow(job, row.cells), linked: [] })
     await turn()
   }
   // The records that a row names may be required, or a part of its key.
@@ -150,11 +150,11 @@ export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promis
 const isValid = ({ issues }: Line) => issues.length === 0
 
 function lineOf({ entity, mode }: Job, line: ReadLine): Line {
-  const { read, links } = line
+  const { read, linked } = line
   const parse = (schema: z.ZodType<RecordInput>) => {
     const parsed = schema.safeParse(read.fields, { reportInput: true })
     if (!parsed.success) return invalid(parsed.error.issues.map(toIssue))
-    return links.length > 0 ? { ...parsed.data, associations: links } : parsed.data
+    return linked.length > 0 ? { ...parsed.data, associations: linked } : parsed.data
   }
   const input = parse(createSchema(entity))
   // An update has no required fields and no defaults.
@@ -243,7 +243,7 @@ async function linkByKeys(tx: Tenant, lines: ReadLine[]): Promise<void> {
       if (first === undefined) continue
       const isFirst = field !== undefined && fields[field] == null
       if (isFirst) fields[field] = first
-      line.links.push(...(isFirst ? others : [first, ...others]).map((id) => ({ object: kind, id })))
+      line.linked.push(...(isFirst ? others : [first, ...others]).map((id) => ({ object: kind, id })))
     }
   }
 }

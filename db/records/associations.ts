@@ -62,7 +62,7 @@ export async function unlink(
     [from, to],
     [to, from],
   ] as const)
-    if (requires(locked, holder, other)) throw cannotUnlink(holder, other)
+    refuseIfRequired(locked, holder, other)
   const removed = await tx
     .trx('associations')
     .where(pairOf(tx, from, to))
@@ -115,15 +115,13 @@ async function lockBoth(tx: Tenant, from: End, to: End): Promise<LockedEnds> {
   return locked
 }
 
-/** Whether a required reference of a record names the other. */
-const requires = (locked: LockedEnds, holder: End, other: End): boolean =>
-  referencesOf(kinds[holder.entity], other.entity).some(
-    ([name, { required }]) => required && locked.record(holder)?.[name] === other.id,
-  )
-
-function cannotUnlink(holder: End, other: End) {
-  const [holding, held] = [kinds[holder.entity].object, kinds[other.entity].object]
-  const msg = `${withArticle(holding)} cannot be without its ${held}`
-  const hint = `delete the ${holding}, or change its ${held}`
-  return invalid([{ loc: ['path', 'target_id'], msg, type: 'invalid_value', hint }])
+/** Throws `validation_error` if a required reference of a record names the other. */
+function refuseIfRequired(locked: LockedEnds, holder: End, other: End): void {
+  const { object } = kinds[holder.entity]
+  for (const [name, { required, to }] of referencesOf(kinds[holder.entity], other.entity)) {
+    if (!required || locked.record(holder)?.[name] !== other.id) continue
+    const msg = `${withArticle(object)} cannot be without its ${kinds[to].object}`
+    const hint = `delete the ${object}, or change its ${name}`
+    throw invalid([{ loc: ['path', 'target_id'], msg, type: 'invalid_value', hint }])
+  }
 }
