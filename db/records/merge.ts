@@ -28,7 +28,7 @@ import { writeDrafts } from './write-set.ts'
  * Merges a duplicate (the loser) into a record (the winner). Empty fields of the winner are filled from the loser, `true`
  * wins over `false`, tags and custom fields are combined, links, references and files move. The loser is deleted
  * permanently; its id points to the winner, whose history includes the loser's. The winner always gets a new version.
- * Throws `not_found`; `version_conflict` for the winner's version; `validation_error` if the two are the same record or
+ * Throws `not_found`; `version_conflict` for the winner's version; `validation_error` if the two are the same record, or
  * their custom fields exceed a limit.
  */
 export async function mergeRecords(

@@ -113,8 +113,8 @@ export interface KindDefinition {
   /** At least one of these is required. */
   atLeastOneOf?: readonly string[]
   /**
-   * Fields that are the key of a record together: no two have the same values, so none are merged (`mergeableKinds`). The
-   * first is a reference and, with the others, an upsert key.
+   * Fields that are the key of a record together: no two have the same values, so none are merged (`mergeableKinds`).
+   * The first is a reference and, with the others, an upsert key.
    */
   identity?: readonly [reference: string, ...others: string[]]
   /** With `identity`: whether a record stays instead of another with its key, where a merge brings them together. */

@@ -207,7 +207,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   },
 }
 
-/** `contact|deal.created|merged (no deal.merged), deal.won`: those of the kinds of records, and the others by entity. */
+/** `contact|deal.created|merged (no deal.merged), deal.won`: those of the kinds of records, the others by entity. */
 function eventNames(): string {
   const common = Object.keys(ACTIONS)
   const missing = kindObjects
