@@ -126,7 +126,10 @@ function restoreRoute(kind: KindName): Route {
     description: RESTORE,
     handler: async ({ params, headers, tenant, setHeader }) => {
       const ifVersion = ifMatch(headers)
-      return withETag(setHeader, await tenant((tx) => restoreRecord(tx, kind, params.entity_id, { ifVersion })))
+      return withETag(
+        setHeader,
+        await tenant((tx) => restoreRecord(tx, kind, params.entity_id, { ifVersion })),
+      )
     },
   })
 }

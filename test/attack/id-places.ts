@@ -83,7 +83,11 @@ export function withId(example: unknown, place: Place, path: string, id: string,
   if (where.startsWith('operations.[].data.'))
     return { operations: [{ op: 'create', data: put({ ...record }, place.slice(3), id) }] }
   if (path.endsWith('/bulk')) return { action: 'reassign', query: {}, owner_id: id, confirm: true }
-  return put({ ...structuredClone((example ?? {}) as Json), ...(path === `/objects/${kind}` && owners) }, place, id)
+  return put(
+    { ...structuredClone((example ?? {}) as Json), ...(path === `/objects/${kind}` && owners) },
+    place,
+    id,
+  )
 }
 
 function put(target: Json, [name, ...rest]: Place, id: string): Json {

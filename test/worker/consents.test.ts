@@ -87,11 +87,16 @@ describe('consents', function () {
   })
 
   it('are made in a file of new ones with their contacts, and not without', async () => {
-    for (const name of ['fay', 'guy']) await call('POST', '/objects/contacts', { email: `${name}@example.com` })
+    for (const name of ['fay', 'guy'])
+      await call('POST', '/objects/contacts', { email: `${name}@example.com` })
     const create = { mode: 'create', by: undefined }
     const columns = { List: 'purpose', Status: 'state' }
     const head = 'Email,List,Status'
-    const rows = ['fay@example.com,offers,Subscribed', ',offers,Subscribed', 'no@example.com,offers,Subscribed']
+    const rows = [
+      'fay@example.com,offers,Subscribed',
+      ',offers,Subscribed',
+      'no@example.com,offers,Subscribed',
+    ]
     const { done, errors } = await imported([head, ...rows].join('\n'), {
       ...create,
       mapping: { Email: 'contact_email', ...columns },

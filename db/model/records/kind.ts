@@ -155,8 +155,8 @@ export const referencesOf = (kind: Kind, to?: KindName): [string, ReferenceField
   )
 
 /** Whether a record always has a value of the field. */
-export const isNeverNull = ({ required = false, to, filled = false, default: fallback }: Field): boolean =>
-  (required && !to) || filled || fallback !== undefined
+export const isNeverNull = ({ required, to, filled, default: fallback }: Field): boolean =>
+  (required === true && !to) || filled === true || fallback !== undefined
 
 /** The fields of a kind that name a user of the organization. */
 export const userFields = (kind: Kind): string[] => [

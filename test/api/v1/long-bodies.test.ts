@@ -7,7 +7,8 @@ describe('the body of an activity', () => {
     on.api.request(method, `/v1/objects/activities${path}`, body && { body })
   const email = (body: string) => ({ type: 'email', subject: 'Offer', direction: 'inbound', body })
   /** A text of so many characters, of two bytes where it can, with a last word of its own. */
-  const text = (length: number, last: string) => `${'ü'.repeat(9)} `.repeat(length / 10).slice(0, -last.length) + last
+  const text = (length: number, last: string) =>
+    `${'ü'.repeat(9)} `.repeat(length / 10).slice(0, -last.length) + last
 
   it('is that of an email, of up to 100,000 characters, and is found by its last word', async () => {
     const body = text(100_000, 'zuletzt')

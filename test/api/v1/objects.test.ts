@@ -85,7 +85,9 @@ describe('/v1/objects', () => {
           const refused = await post(kind, { ...example, [name]: target.id }, key)
           assert.deepEqual([refused.status, refused.body.error.type], [403, 'insufficient_scope'])
           assert.match(refused.body.error.message, new RegExp(`${to}:write`))
-          const own = required ? await post(kind, example) : await post(kind, { ...example, [name]: null }, key)
+          const own = required
+            ? await post(kind, example)
+            : await post(kind, { ...example, [name]: null }, key)
           assert.equal(own.status, 201)
           for (const value of required ? [target.id] : [target.id, null])
             assert.equal((await patch(`${kind}/${own.body.id}`, { [name]: value }, key)).status, 403)

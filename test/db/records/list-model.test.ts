@@ -7,8 +7,8 @@ import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import type { AgxRecord } from '../../../db/model/records/schemas.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
-import { beside, compare } from '../../support/filter-oracle.ts'
 import { ownersOf } from '../../support/example-of.ts'
+import { beside, compare } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
 /** Few values of each type, so that records share them; no record has the last. ASCII only, as in list.test.ts. */
