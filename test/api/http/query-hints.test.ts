@@ -10,7 +10,7 @@ describe('names that other APIs give the parameters of lists', () => {
     ['workflows', 'search', 'q'],
     ['users', 'pageSize', 'limit'],
     ['users', 'query', 'q'],
-    ['templates', 'q', 'search'],
+    ['workflows/templates', 'q', 'search'],
     ['objects/contacts', 'search', 'q'],
     ['objects/contacts', 'order_by', 'sort and order'],
   ] as const)
