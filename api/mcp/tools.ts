@@ -29,13 +29,13 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   get_record: {
     title: 'Get a record',
     description:
-      'Retrieves one record or resource by its id, whole. If you only know a name or an email address, use search_records.',
+      'Retrieves one record or resource by its id. If you only know a name or an email address, use search_records.',
     example: { kind: 'contacts', id: '0198…' },
   },
   create_record: {
     title: 'Create a record',
     description:
-      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists: nothing prevents duplicates. To write many at once use update_record with the action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
+      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists. To write many at once use update_record with the action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
     example: { kind: 'contacts', fields: { first_name: 'Ada', email: 'ada@example.com' } },
   },
   update_record: {
@@ -53,7 +53,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   link_records: {
     title: 'Link two records',
     description:
-      'Associates two records of any kinds, or ends their association (action unlink). Idempotent. To see what is linked use search_records with `related_to`.',
+      'Associates two records of any kinds, or ends their association (action unlink). To see what is linked use search_records with `related_to`.',
     example: {
       entity: 'contacts',
       entity_id: '0198…',
@@ -66,7 +66,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   describe_records: {
     title: 'Describe records',
     description:
-      'Says which kinds there are and, for a `kind`, its fields with types, custom fields, accepted values and filters; for other resources the arguments of each action. Use it before writing fields that you do not know. Also: what this key may do (get_me), the scopes, the events of webhooks.',
+      'Says which kinds there are and, for a `kind`, its fields with types, custom fields, accepted values and filters; for other resources the arguments of each action. Use it before you write fields. Also: what this key may do (get_me), the scopes, the events of webhooks.',
     example: { kind: 'deals' },
     defaults: ['get_schema', 'list_object_types'],
   },

@@ -16,11 +16,10 @@ const MAX_OPERATIONS = 200
 const OPS = ['create', 'update', 'upsert', 'delete'] as const
 
 const DESCRIPTION = `Runs up to ${MAX_OPERATIONS} operations in order, in one transaction. \`results\` has the status of
-each operation; a failed operation does not affect the others. With \`atomic: true\` one failure writes nothing: the
-response is 422, \`error.param\` names the operation and \`detail\` lists its issues. An update or delete with a
-\`version\` fails with 412 if the record has another version. An upsert updates the record whose field \`by\` has the
-value in \`data\`, or creates one; it fails with 409 if several records match. Its \`associations\` are added to those
-of the record.`
+each; a failed one does not affect the others. With \`atomic: true\` one failure writes nothing: the response is 422,
+\`error.param\` names the operation and \`detail\` lists its issues. An update or delete fails with 412 if the record
+has another \`version\`. An upsert updates the record whose field \`by\` has the value in \`data\`, or creates one;
+it fails with 409 if several match. Its \`associations\` are added.`
 
 /** Up to 200 writes to one kind in one request. */
 export const batchRoutes: Route[] = kindNames.map((kind) => {

@@ -16,7 +16,7 @@ export const commonFields = {
   external_id: {
     type: 'text',
     description:
-      'The id in an external system, unique per organization and kind; upper and lower case differ.',
+      'The id in an external system, unique per kind and case-sensitive.',
     searchable: true,
   },
   owner_id: { type: 'user', description: 'The user who owns the record.' },
