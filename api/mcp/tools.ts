@@ -35,7 +35,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   create_record: {
     title: 'Create a record',
     description:
-      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists. To write many at once use update_record with the action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
+      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists: nothing prevents duplicates. To write many at once use update_record with the action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
     example: { kind: 'contacts', fields: { first_name: 'Ada', email: 'ada@example.com' } },
   },
   update_record: {
@@ -79,7 +79,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   get_authoring_guide: {
     title: 'Guide to writing workflows',
     description:
-      'The guide to the YAML in which workflows are written. Read it once before you write or change a workflow; without a topic it lists the topics.',
+      'The guide to the YAML of workflows. Read it once before you write or change one; without a topic it lists the topics.',
     example: {},
   },
   validate_workflow: {
@@ -136,7 +136,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   search_knowledge: {
     title: 'Search the knowledge base',
     description:
-      'Finds passages of documents by text, best first, with their sources: answer questions from them and cite the document. Also lists collections and documents, and retrieves one by `document_id`. For contacts or deals use search_records.',
+      'Finds passages of documents by text, best first, with their sources: answer questions from them and cite the document. Also lists collections and documents, and retrieves one by `document_id`.',
     example: { q: 'refund after 30 days', limit: 5 },
     defaults: ['get_knowledge_document', 'search_knowledge'],
   },
@@ -150,7 +150,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   query_analytics: {
     title: 'Analytics',
     description:
-      'Computes a metric, by group, interval and period, or a ready dashboard (`action`). list_metrics names the metrics with their groups. For single records use search_records.',
+      'Computes a metric, by group, interval and period, or a ready dashboard (`action`). list_metrics names the metrics with their groups.',
     defaults: ['query_analytics'],
   },
 }
