@@ -97,8 +97,8 @@ export const consent: KindDefinition = {
     external_id: 'externalid consentid',
   },
   example: {
-    contact_id: '01890a5d-ac96-774b-bcce-b302099a8060',
     purpose: 'newsletter',
+    contact_id: '01890a5d-ac96-774b-bcce-b302099a8060',
     channel: 'email',
     state: 'granted',
     source: 'form',
