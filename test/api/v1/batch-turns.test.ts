@@ -114,7 +114,10 @@ describe('batches that come together', () => {
       assert.deepEqual(short[0].loc, ['body', 'operations', 1, 'data', 'nothing'])
       assert.deepEqual(
         long,
-        short.map((issue: { loc: unknown[] }) => ({ ...issue, loc: ['body', 'operations', LONG, ...issue.loc.slice(3)] })),
+        short.map((issue: { loc: unknown[] }) => ({
+          ...issue,
+          loc: ['body', 'operations', LONG, ...issue.loc.slice(3)],
+        })),
       )
     })
 
@@ -124,7 +127,10 @@ describe('batches that come together', () => {
       })
       assert.equal(refused.status, 422)
       const hints = Object.fromEntries(
-        refused.body.detail.map((issue: { loc: string[]; hint?: string }) => [issue.loc.join('.'), issue.hint]),
+        refused.body.detail.map((issue: { loc: string[]; hint?: string }) => [
+          issue.loc.join('.'),
+          issue.hint,
+        ]),
       )
       assert.deepEqual(hints, { 'body.operations': undefined, 'body.atomc': 'did you mean atomic?' })
     })
