@@ -63,7 +63,7 @@ interface Line extends ReadLine {
 /** Writes the records of rows. A row with any issue writes nothing. */
 export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
   const filled = rows.filter(({ cells }) => cells.some(isFilled))
-  const turn = createTurns()
+  const turn = createTurns(tx.organizationId)
   const read: ReadLine[] = []
   for (const row of filled) {
     read.push({ row, read: readRow(job, row.cells), linked: [] })
@@ -178,7 +178,7 @@ async function addAllIssues(tx: Tenant, job: Job, lines: Line[]): Promise<void> 
   if (refused.length === 0) return
   const rules = await lockFieldRules(tx, job.entity)
   const readFields = job.mode === 'create' ? preparedCustomFields : readCustomFields
-  const turn = createTurns()
+  const turn = createTurns(tx.organizationId)
   for (const line of refused) {
     await turn()
     const issues = [

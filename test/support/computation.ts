@@ -175,6 +175,8 @@ export const FREE = {
     'listBulkJobs',
     'undoBulkJob',
     'listErasures',
+    'listExchangeRates',
+    'setExchangeRates',
     'undoImport',
     'revertRecord',
     'listFiles',
