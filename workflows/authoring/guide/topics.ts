@@ -161,7 +161,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Node types',
     text: (_, level) =>
       [
-        'Effects: pure (computes), read and write (own data), external (other services). `?` marks optional settings.',
+        'Effects: pure, read and write (own data), external (other services). `?` marks optional settings.',
         ...(level === 'brief'
           ? [
               'The settings with their values, `→` the output; `[…]` is a list. Default: effect pure, handles success, error.',
@@ -195,7 +195,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
-        'Errors refuse the workflow, warnings do not. `/docs/findings` explains each code.',
+        'Only errors refuse the workflow. `/docs/findings` explains each code.',
       ].join('\n'),
   },
   examples: {
