@@ -5,7 +5,7 @@ import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MARKDOWN_PAGES, readPage } from '../api/http/docs-pages/pages.ts'
 import { renderPage } from '../api/http/docs-pages/render.ts'
-import { withSettings } from '../worker/dev/settings-tables.ts'
+import { withVariableTables } from '../worker/dev/variable-tables.ts'
 import { docPages, examplesOf, isAsPromised, readDoc, runExamples } from './support/doc-pages.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 
@@ -22,7 +22,7 @@ describe('the documentation', () => {
 
   it('has the tables of settings that their schemas yield: else run `npm run docs`', () => {
     const page = readDoc('docs/configuration.md')
-    assert.equal(page, withSettings(page))
+    assert.equal(page, withVariableTables(page))
   })
 
   it('has a row for every setting that the code reads', () => {

@@ -6,7 +6,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { type SecretsKey, seal } from '../../db/process/seal.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
 import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
-import { type EgressSettings, urlIssues } from './endpoint-url.ts'
+import { type EgressConfig, urlIssues } from './endpoint-url.ts'
 import { path } from './mapping-schema.ts'
 
 /** Sources of incoming webhooks that are polled: their schema, checks, and the sealing of their headers. */
@@ -121,7 +121,7 @@ export type SourceInput = z.infer<typeof sourceInput>
 /** The columns of a source, with its headers sealed. Throws validation_error for a URL that would be refused. */
 export function sourceColumns(
   input: SourceInput,
-  { config, secretsKey }: { config: EgressSettings; secretsKey: SecretsKey },
+  { config, secretsKey }: { config: EgressConfig; secretsKey: SecretsKey },
   before: Source | null = null,
 ): { source: Source | null; source_headers_sealed?: string | null } {
   if (input === null) return { source: null, source_headers_sealed: null }
@@ -144,12 +144,12 @@ export function sourceColumns(
   }
 }
 
-const sourceUrlIssues = (source: { url: string }, config: EgressSettings): Issue[] =>
+const sourceUrlIssues = (source: { url: string }, config: EgressConfig): Issue[] =>
   urlIssues(source, config).map((issue) => ({ ...issue, loc: ['body', 'source', 'url'] }))
 
 function mailboxIssues(
   { host, tls }: Extract<NonNullable<SourceInput>, { type: 'imap' }>,
-  config: EgressSettings,
+  config: EgressConfig,
 ): Issue[] {
   const name = host.includes(':') ? `[${host}]` : host
   const issues = urlIssues({ url: `https://${name}` }, config).map((issue) => ({
