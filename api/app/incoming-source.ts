@@ -5,7 +5,7 @@ import type { Source } from '../../db/model/incoming/source.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { type SecretsKey, seal } from '../../db/process/seal.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
-import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
+import { ENV_NAME, ENV_NAME_RULE } from '../http/env-name.ts'
 import { type EgressConfig, urlIssues } from './endpoint-url.ts'
 import { path } from './mapping-schema.ts'
 
@@ -74,7 +74,7 @@ const mailbox = {
     .min(1)
     .max(200)
     .regex(/^[ -~\u00a0-\uffff]+$/, 'has a control character'),
-  password_secret: z.string().regex(SETTING_NAME, SETTING_NAME_RULE).meta({
+  password_secret: z.string().regex(ENV_NAME, ENV_NAME_RULE).meta({
     description: 'The secret of the organization that is the password (PUT /app/secrets/{name}).',
   }),
   folder: z

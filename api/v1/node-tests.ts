@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getEnvironment } from '../../db/access/organization.ts'
 import { getPools } from '../../db/access/pools.ts'
 import { AppError, invalid } from '../../db/model/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
@@ -20,7 +20,7 @@ import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
 import { confirmation } from './confirmation.ts'
-import { reachesOutside, settingWarnings } from './effect-warnings.ts'
+import { reachesOutside, variableWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 import { unknownPool } from './unknown-names.ts'
 
@@ -164,11 +164,11 @@ export async function testNode(
     .map(({ path, message }) => `${['config', ...path].join('.')}: ${message}.`)
   if (!confirm) {
     asPreview()
-    const { env, secrets } = await tenant(getWorkflowSettings)
+    const { env, secrets } = await tenant(getEnvironment)
     const node = { type: node_type, title: type.title, effect, config }
     const warnings = [
       ...([node, ...inBody].some(reachesOutside) ? ['Has effects outside the service.'] : []),
-      ...settingWarnings([node, ...inBody], deps.config),
+      ...variableWarnings([node, ...inBody], deps.config),
       ...(pool === undefined ? [] : await poolWarnings(deps.db.system, pool, await tenant(getPools))),
       ...(type.reachesOutside(config) ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
       ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getEnvironment } from '../../db/access/organization.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
@@ -190,7 +190,7 @@ async function testWorkflow(request: TestRequest) {
     typeof request.body.cases === 'string'
       ? casesFrom(await deps.compute.parseCases(organizationId, request.body.cases))
       : request.body.cases
-  const { env } = await tenant(getWorkflowSettings)
+  const { env } = await tenant(getEnvironment)
   const cases = await planCases(given, wanted, { org: orgOf(caller), env })
   const release = deps.nodeTests.take(caller.id, organizationId)
   try {

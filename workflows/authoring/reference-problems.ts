@@ -1,6 +1,6 @@
 import { CLEANUP_ROLES, type Definition, type NodeSpec } from '../language/definition.ts'
 import type { Reference } from '../language/expressions/references.ts'
-import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
+import { envNamed, NAME_IT, SECRETS_ROOT } from '../language/expressions/secrets.ts'
 import { type Problem, write, writeInstead } from '../language/problems.ts'
 import { memberHint, NODE_MEMBERS, nameHint, pathText, rootHint } from '../language/reference-hints.ts'
 import { EACH_TYPES, findNodeType, REPEAT_TYPES } from '../nodes/index.ts'
@@ -161,7 +161,7 @@ function secretProblem(reference: Reference, { external }: Place): ReferenceProb
       message: `${SECRETS_ROOT} are not available here: only the config of a node that calls other services can read them`,
       hint: 'read the secret in the node that sends it; keep values that are not secret in env',
     }
-  return settingNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
+  return envNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
 }
 
 function inputProblem({ inputs }: Names, reference: Reference, name: string): ReferenceProblem | undefined {

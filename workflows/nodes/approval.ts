@@ -77,7 +77,7 @@ export const approval = defineNode({
     { name: 'rejected', description: 'The person has rejected.' },
     ...(timeout === undefined ? [] : [{ name: 'expired', description: 'Nobody has decided in time.' }]),
   ],
-  optionalSettings: {
+  optionalVariables: {
     names: ['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL'],
     isUsed: ({ assignees, escalate_to }) => [assignees, escalate_to].flat().some(mayBeAddress),
     without: 'send no mails',

@@ -120,8 +120,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   isMasked?: (config: Authored, path: readonly string[]) => boolean
   /** The end of a node that returned `wait_for`. */
   answered?: (answer: Answer) => { output: Output; handle: string }
-  /** The settings of the service without which the node does less. */
-  optionalSettings?: OptionalSettings
+  /** The environment variables of the service without which the node does less. */
+  optionalVariables?: OptionalVariables
   /** Whether it answers the sender of the incoming webhook that started the run, which counts once. */
   responds?: true
   /** The outputs of a run that it ends, in place of those of the workflow; undefined if it leaves them. */
@@ -151,7 +151,7 @@ export interface NodeType
     | 'responds'
     | 'deprecated'
     | 'emits'
-    | 'optionalSettings'
+    | 'optionalVariables'
     | 'repeats'
   > {
   alsoCalled: readonly string[]
@@ -185,8 +185,8 @@ export interface NodeType
   engines: readonly number[]
   awaits(config: Authored): { event: unknown; path: PropertyKey[] }[]
   workflows(config: Authored): NamedWorkflow[]
-  /** The settings of the service without which it fails. */
-  settings: readonly string[]
+  /** The environment variables of the service without which it fails. */
+  variables: readonly string[]
   customFields(config: Authored): UsedCustomField[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
@@ -237,7 +237,7 @@ export interface NamedWorkflow {
   inputs?: { values: Record<string, unknown>; path: PropertyKey[] }
 }
 
-export interface OptionalSettings {
+export interface OptionalVariables {
   names: readonly string[]
   /** Whether this use of the node needs them. */
   isUsed(config: Authored): boolean
@@ -393,7 +393,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     awaits: node.awaits ?? (() => []),
     workflows: node.workflows ?? (() => []),
     customFields: node.customFields ?? (() => []),
-    settings: effects.flatMap((name) => ports[name].settings ?? []),
+    variables: effects.flatMap((name) => ports[name].variables ?? []),
     retry: node.retry ?? {},
     late: node.late ?? {},
     lateType: node.lateType ?? node.outputType ?? (() => typeOfSchema(node.output)),
