@@ -38,7 +38,7 @@ import { GIVEN_MEMBERS } from './trigger-members.ts'
 export interface Site {
   /** The node that reads it; absent for an output of the workflow and the condition of a trigger. */
   reader?: NodeSpec
-  /** The root that only this setting can read. */
+  /** The root that only this text can read. */
   late?: string | undefined
   /** It is rendered for each item of a list. */
   perItem?: boolean
@@ -151,7 +151,7 @@ export class Types {
     return eventType(names, this.catalogue)
   }
 
-  /** The type of the root of its late settings. */
+  /** The type of the root that its late values read. */
   private ofLate(node: NodeSpec): ValueType {
     return findNodeType(node.type)?.lateType(node.config, this.contextOf(node)) ?? UNKNOWN
   }
@@ -164,7 +164,7 @@ export class Types {
     }
   }
 
-  /** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
+  /** The loops around a placeholder; a text that a loop renders for each item is in its body. */
   loopsAround({ reader, perItem }: Site): readonly string[] {
     if (!reader) return []
     const outer = this.bodies.around(reader.id)

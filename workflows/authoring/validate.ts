@@ -162,7 +162,7 @@ function withoutSequels(found: Problem[]): Problem[] {
   )
   // A misspelt handle leads to the body of a loop.
   const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
-  // A setting that cannot be a placeholder.
+  // A value that cannot be a placeholder.
   // One that reads a wrong path has no type to speak of.
   const refused = new Set(
     found.flatMap(({ code, path }) => (['invalid_config', 'unknown_field'].includes(code) ? [path] : [])),

@@ -20,7 +20,7 @@ import {
   type Level,
 } from './catalogue.ts'
 import { EXPRESSIONS } from './examples.ts'
-import { settingLines } from './schemas.ts'
+import { keyLines } from './schemas.ts'
 
 /** A chapter of the guide. */
 export interface Topic {
@@ -47,20 +47,20 @@ export const TOPICS: Record<string, Topic> = {
     text: (_, level) =>
       [
         'A workflow is one YAML document, without ```. Its keys:',
-        ...settingLines(SPEC_SHAPE, { full: level === 'full' }),
+        ...keyLines(SPEC_SHAPE, { full: level === 'full' }),
         '',
         '`settings` has:',
-        ...settingLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
+        ...keyLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
         '',
         'Each node has:',
-        ...settingLines(shapeOf(specNode), { full: true }),
+        ...keyLines(shapeOf(specNode), { full: true }),
         '',
         `At most ${SPEC.nodes} nodes, ${SPEC.bytes / 1024} KiB and ${SPEC.values} values; no anchors, aliases or tags. Durations: 500ms, 30s, 5m, 2h, 1d.`,
         ...(level === 'full'
           ? [
               '',
               'The raw definition is the same with `nodes` as a list and `edges: [{from, handle, to}]`. Its nodes:',
-              ...settingLines(shapeOf(rawNode), { full: false }),
+              ...keyLines(shapeOf(rawNode), { full: false }),
             ]
           : []),
       ].join('\n'),
