@@ -104,8 +104,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   /**
-   * The keys whose values are rendered while the node waits, each with the root that only it can read. `run` gets the text as
-   * written.
+   * The keys whose values are rendered while the node waits, each with the root that only it can read. `run` gets the
+   * text as written.
    */
   late?: Readonly<Record<string, string>>
   /** The type of the root that late values read; default: that of the output. */
