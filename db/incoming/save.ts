@@ -28,7 +28,7 @@ export interface ToSave {
   mayRepeat?: boolean
 }
 
-type DeduplicationConfig = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
+type DeduplicationSettings = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
 
 /** How the values of a payload join those of an existing record. */
 const ADDING = { addressParts: true, tags: true } as const
@@ -40,7 +40,7 @@ const ADDING = { addressParts: true, tags: true } as const
  * its record is the same.
  * Throws `validation_error`, `conflict` if one of them cannot be written; then all must be rolled back.
  */
-export async function saveAll(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
+export async function saveAll(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const save = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
   const saved = await save[webhook.deduplication.action](tx, webhook, all)
   await addNotes(tx, webhook.kind, all, saved)
@@ -50,7 +50,7 @@ export async function saveAll(tx: Tenant, webhook: DeduplicationConfig, all: ToS
 /** Writes the mapped values to the record that an earlier writing of the same payload made. Throws not_found, too. */
 export async function updateMapped(
   tx: Tenant,
-  webhook: DeduplicationConfig,
+  webhook: DeduplicationSettings,
   mapped: Mapped,
   id: string,
 ): Promise<Saved> {
@@ -60,7 +60,7 @@ export async function updateMapped(
   return { action: 'updated', record }
 }
 
-async function skipOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
+async function skipOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const finder = await finderBy(tx, kind, keyFieldOf(webhook))
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
@@ -85,7 +85,7 @@ async function skipOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSav
   })
 }
 
-async function updateOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
+async function updateOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const by = keyFieldOf(webhook)
   const fields = await fieldsOf(tx, all)
@@ -107,7 +107,7 @@ async function updateOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToS
   })
 }
 
-async function createAnyway(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
+async function createAnyway(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
   const fields = await fieldsOf(tx, all)
   // The id of a known sender identifies duplicates; here they are wanted.
   for (const [i, { mapped }] of all.entries()) if (mapped.sender) delete fields[i]!.external_id
@@ -121,7 +121,7 @@ async function create(tx: Tenant, kind: KindName, inputs: RecordInput[]): Promis
 }
 
 /** The field whose value identifies duplicates. */
-function keyFieldOf({ kind, deduplication: { by } }: DeduplicationConfig): string {
+function keyFieldOf({ kind, deduplication: { by } }: DeduplicationSettings): string {
   if (by.startsWith('custom_fields.')) return by
   return by === 'email' && kinds[kind].fields.email ? 'email' : 'external_id'
 }

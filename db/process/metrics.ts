@@ -135,18 +135,6 @@ function filledMetrics(registers: Registry[]) {
   }
 }
 
-interface Definition {
-  name: string
-  type: string
-  labels: string[]
-}
-
-/** The registry's own types lack the labels. */
-function definitionOf(metric: object): Definition {
-  const { name, type, labelNames } = metric as { name: string; type: string; labelNames?: string[] }
-  return { name, type, labels: [...(labelNames ?? [])] }
-}
-
 function registerConnections(db: Database, registers: Registry[]): void {
   new Gauge({
     name: 'agx_db_connections',
@@ -191,6 +179,18 @@ function registerEndedRuns(db: Database, registers: Registry[]): void {
   db.onEnd(({ work, status }) => {
     if (work === 'run') runsEnded.inc({ status })
   })
+}
+
+interface Definition {
+  name: string
+  type: string
+  labels: string[]
+}
+
+/** The registry's own types lack the labels. */
+function definitionOf(metric: object): Definition {
+  const { name, type, labelNames } = metric as { name: string; type: string; labelNames?: string[] }
+  return { name, type, labels: [...(labelNames ?? [])] }
 }
 
 function registerQueues(db: Database, registers: Registry[]): void {

@@ -8,16 +8,16 @@ import type { Mapped } from './mapping/types.ts'
 import { entityOf } from './target-entity.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
-type TargetConfig = Pick<IncomingWebhook, 'kind' | 'field_mapping'>
+type TargetSettings = Pick<IncomingWebhook, 'kind' | 'field_mapping'>
 
 /** The mapping with valid values. Throws validation_error with everything that is wrong with it. */
-export function fitted(webhook: TargetConfig, mapped: Mapped): Mapped {
+export function fitted(webhook: TargetSettings, mapped: Mapped): Mapped {
   const fit = fitMapped(webhook, mapped)
   if (!('issues' in fit)) return fit.mapped
   throw new AppError('validation_error', reason(webhook, mapped), { issues: fit.issues })
 }
 
-function reason({ kind }: TargetConfig, { fields, company_name, warnings = [] }: Mapped): string {
+function reason({ kind }: TargetSettings, { fields, company_name, warnings = [] }: Mapped): string {
   const because = warnings.length > 0 ? `: ${warnings.join('; ')}` : ''
   if (Object.keys(fields).length > 0 || company_name !== undefined)
     return `the payload does not map to a valid record${because}`
@@ -30,7 +30,7 @@ function reason({ kind }: TargetConfig, { fields, company_name, warnings = [] }:
  * without it; a value of a rule is an issue.
  */
 export function fitMapped(
-  { kind, field_mapping }: TargetConfig,
+  { kind, field_mapping }: TargetSettings,
   mapped: Mapped,
 ): { mapped: Mapped } | { issues: Issue[] } {
   if (kind === 'none') return { mapped }
@@ -51,7 +51,7 @@ const withFields = (mapped: Mapped, value: unknown): Mapped => ({
 
 /** The same for what the organization defines: custom fields, and the stages of deals. */
 export function fitToRules(
-  webhook: TargetConfig,
+  webhook: TargetSettings,
   rules: Rules,
   mapped: Mapped,
 ): { mapped: Mapped; issues: Issue[] } {

@@ -11,13 +11,13 @@ import type { SenderRequest } from './senders/types.ts'
 import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
 
-type MappingConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
+type MappingSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'listeners'>>
 
 /** Maps a payload by the settings of the webhook. */
 export function mapPayload(
   payload: unknown,
-  { field_mapping: mapping, kind, deduplication, listeners = [] }: MappingConfig,
+  { field_mapping: mapping, kind, deduplication, listeners = [] }: MappingSettings,
   headers: SenderRequest['headers'] = {},
 ): Mapped {
   const request = isObject(payload) ? { headers, payload } : undefined
@@ -77,7 +77,7 @@ function truncateNote(mapped: Mapped): Mapped {
 function withKeyAt(
   payload: unknown,
   mapped: Mapped,
-  deduplication: MappingConfig['deduplication'],
+  deduplication: MappingSettings['deduplication'],
 ): Mapped {
   const path = deduplication && pathOfKey(deduplication)
   const key = path && textAt(payload, path)
