@@ -148,13 +148,13 @@ function listQuery(kind: KindName, query: RecordQuery): ListQuery {
 
 function filterOf(kind: KindName, parameter: string, value: unknown): Filter {
   const given = Array.isArray(value) ? value.filter((one) => one !== null && one !== undefined) : value
-  // Every text contains the empty one: of a form that was left empty, it would find all records.
+  // Every text contains the empty text: a search for what was left empty in a form would find all records.
   const isNoPart = SEARCHES.test(parameter) && String(given ?? '').trim() === ''
   const isNothing =
     isNoPart || given === null || given === undefined || (Array.isArray(given) && given.length === 0)
   const filter = parseFilterValue(kinds[kind], parameter, isNothing ? null : given)
   if ('msg' in filter) throw invalid([filter])
-  // Parsed, null is the text `null`, which is in the name of Annuller Ltd.
+  // `parseFilterValue` reads null as the text `null`, which the name Annuller Ltd contains.
   return isNothing && FINDS.includes(filter.operator) ? { ...filter, values: [] } : filter
 }
 

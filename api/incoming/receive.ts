@@ -147,7 +147,7 @@ async function answerChallenge(
   call: Call,
   { kind, verified, text, json }: Challenge,
 ): Promise<object | string> {
-  // It counts for its address as a wrong secret does, and not in the minute of the webhook, which is its sender's.
+  // An unproven request counts against its address, as a wrong secret does. The minute of the webhook is for its sender.
   if (verified !== true) await countFailure(call)
   if (!verified) throw unverified('wrong')
   if (json) {

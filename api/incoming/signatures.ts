@@ -149,9 +149,10 @@ function standard(request: SignedRequest, prefix: string, bytes: Buffer, secret:
 const LINKEDIN_PREFIX = 'hmacsha256='
 
 /**
- * "The hash of the body prefixed by `hmacsha256=`": by the text the prefix is signed, by the notation of others it stands
- * before the hash in the header. Each way takes the secret, so each is accepted. Only of a JSON object, as notifications
- * are: the open challenge signs a UUID with the same key, and that signature must not be one of a body.
+ * LinkedIn documents "the hash of the body prefixed by `hmacsha256=`": the prefix is signed with the body, or it stands
+ * before the hash in the header, as in the schemes of others. Both need the secret, so both are accepted. The body must
+ * be a JSON object, as notifications are: anybody may have a UUID signed with the same key by the challenge, and that
+ * signature must not be valid for a body.
  * https://learn.microsoft.com/linkedin/shared/api-guide/webhook-validation
  */
 function linkedin(request: SignedRequest, bytes: Buffer, secret: string): Signed | undefined {

@@ -5,7 +5,7 @@ import { type Match, WRAPPERS } from './guess.ts'
 /** Fields that say who somebody is, and how to reach them. */
 const PERSONAL = new Set(['email', 'full_name', 'first_name', 'last_name', 'phone', 'mobile_phone'])
 
-/** What things have too: the title, the time zone and the place beside an attendee are those of the meeting. */
+/** Fields that things have too: the title, time zone and place beside an attendee belong to the meeting. */
 const isOfThings = (field: string) =>
   ['job_title', 'website', 'timezone'].includes(field) || field.startsWith('address.')
 
@@ -82,7 +82,7 @@ export function ofOnePerson(
   }
 }
 
-/** Those of several people who are not ours; all of them, if none is left. */
+/** Leaves our own people out of several; returns all of them if nobody else is there. */
 function withoutOurs(people: Group[][], ours: ReadonlySet<string>): Group[][] {
   const isOurs = (person: Group[]) => person.some(({ emails }) => [...emails].some((one) => ours.has(one)))
   const theirs = people.length > 1 ? people.filter((person) => !isOurs(person)) : people
