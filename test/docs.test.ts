@@ -22,18 +22,18 @@ describe('the documentation', () => {
     assert.deepEqual(MARKDOWN_PAGES.map(({ file }) => file).sort(), docPages().sort())
   })
 
-  it('has the tables of settings that their schemas yield: else run `npm run docs`', () => {
+  it('has the tables of variables that their schemas yield: else run `npm run docs`', () => {
     const page = readDoc('docs/configuration.md')
     assert.equal(page, withVariableTables(page))
   })
 
-  it('has a row for every setting that the code reads', () => {
+  it('has a row for every variable that the code reads', () => {
     const configs = ['db/process/config.ts', 'api/config.ts', 'worker/config.ts', 'worker/dev/config.ts']
-    const settings = configs.flatMap((path) => [...readDoc(path).matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)])
+    const variables = configs.flatMap((path) => [...readDoc(path).matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)])
     const rows = readDoc('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \|/gm)
     const names = (matches: Iterable<RegExpMatchArray>) =>
       [...new Set([...matches].map(([, name]) => name!))].sort()
-    assert.deepEqual(names(rows), names(settings))
+    assert.deepEqual(names(rows), names(variables))
   })
 
   it('has no dead link between its pages, to their sections, or to other files', async () => {
