@@ -29,13 +29,7 @@ interface MetricsDeps {
   /** The number of calls that wait for a worker of a pool, if it is known. */
   poolBacklog?: (pool: string) => Promise<number | undefined>
   /** The use of the worker's slots for calls. */
-  callSlots?: () => SlotUse
-}
-
-interface SlotUse {
-  held: number
-  waiting: number
-  refused: number
+  callSlots?: () => { held: number; waiting: number; refused: number }
 }
 
 /** The definitions of all metrics; api and worker fill in their own. */
@@ -250,7 +244,10 @@ function registerQueues(db: Database, registers: Registry[]): void {
   })
 }
 
-function registerSlots(use: () => SlotUse, registers: Registry[]): void {
+function registerSlots(
+  use: () => { held: number; waiting: number; refused: number },
+  registers: Registry[],
+): void {
   new Gauge({
     name: 'agx_call_slots',
     help: 'Slots for calls of other services that are held, and calls that wait in the worker for one.',
