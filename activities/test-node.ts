@@ -166,7 +166,8 @@ class NodeTest {
     return failed(exceeded(ms), performed.outcome.input)
   }
 
-  private performCases({ program, cases, stubs = {}, workflow_id = null, inputs }: TestValues) {
+  private performCases(values: TestValues) {
+    const { program, cases, stubs = {}, workflow_id = null, inputs } = values
     const { run } = this.state
     // Placeholders read the name and the id of the workflow.
     const named = { ...this.state, run: { ...run, workflow_id, workflow_name: run.node.title } }

@@ -120,8 +120,13 @@ describe('the commands of the documentation that no test runs', () => {
 
   it('create the search attributes that a worker sets', () => {
     const { commands } = untried.find((one) => one.commands.includes('search-attribute create'))!
-    const keywords = /^for name in (.+)$/m.exec(commands)![1]!.split(' ').map((name) => `${name}=Keyword`)
-    const others = [...commands.matchAll(/--name (\w+) --type (\w+)/g)].map(([, name, type]) => `${name}=${type}`)
+    const keywords = /^for name in (.+)$/m
+      .exec(commands)![1]!
+      .split(' ')
+      .map((name) => `${name}=Keyword`)
+    const others = [...commands.matchAll(/--name (\w+) --type (\w+)/g)].map(
+      ([, name, type]) => `${name}=${type}`,
+    )
     assert.deepEqual([...keywords, ...others].sort(), [...attributeDefinitions].sort())
   })
 })

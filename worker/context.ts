@@ -146,7 +146,12 @@ export async function createContext(config: WorkerConfig) {
 /** The database, which seals secrets, logs the ends of work and counts what transactions send. */
 function openDatabase(
   urls: DatabaseUrls,
-  { config, traces, log, key }: { config: WorkerConfig; traces: Traces | undefined; log: Logger; key: SecretsKey },
+  {
+    config,
+    traces,
+    log,
+    key,
+  }: { config: WorkerConfig; traces: Traces | undefined; log: Logger; key: SecretsKey },
 ): Database {
   const connected = connect({
     ...urls,

@@ -32,7 +32,8 @@ export function variableWarnings(nodes: WarnedNode[], config: ApiConfig): string
   for (const { type, title, config } of nodes) {
     for (const variable of neededVariables(type)) add(variable, 'fail', title)
     const optional = findNodeType(type)?.optionalVariables
-    if (optional?.isUsed(config)) for (const variable of optional.names) add(variable, optional.without, title)
+    if (optional?.isUsed(config))
+      for (const variable of optional.names) add(variable, optional.without, title)
   }
   return [...titles].map(([start, found]) => `${start}: ${found.join(', ')}.`)
 }

@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { type FieldType, type Kind, type KindName, referencesOf, withArticle } from '../../db/model/records/kind.ts'
+import {
+  type FieldType,
+  type Kind,
+  type KindName,
+  referencesOf,
+  withArticle,
+} from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema } from '../../db/model/records/schemas.ts'
 import { createRecord } from '../../db/records/create.ts'

@@ -21,7 +21,11 @@ export async function changePreferences(
   changes: { [Name in keyof Preferences]?: Preferences[Name] | undefined },
 ): Promise<Preferences> {
   if (Object.values(changes).every((value) => value === undefined)) return getPreferences(tx, userId)
-  return required(await membership(tx, userId).update(changes).returning<Preferences[]>([...COLUMNS]))
+  return required(
+    await membership(tx, userId)
+      .update(changes)
+      .returning<Preferences[]>([...COLUMNS]),
+  )
 }
 
 const membership = (tx: Tenant, userId: string) =>

@@ -191,9 +191,7 @@ function pool(
   watchdog: Watchdog | undefined,
 ): Knex {
   const { maxWaitMs, systemUrl } = options
-  const setup = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join(
-    '; ',
-  )
+  const setup = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join('; ')
   const prepare = preparedStatements()
   const pool = knex({
     client: 'pg',

@@ -230,9 +230,7 @@ function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
   if (!type || others.length === 0) return {}
   const config = isContainer(node.config) ? node.config : {}
   const keys = keysAt(shapeOf(type.config), { ...node, ...config }, [])
-  return Object.fromEntries(
-    others.filter(([name]) => keys.includes(name) && !Object.hasOwn(config, name)),
-  )
+  return Object.fromEntries(others.filter(([name]) => keys.includes(name) && !Object.hasOwn(config, name)))
 }
 
 /** An object or a list. */

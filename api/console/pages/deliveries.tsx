@@ -157,9 +157,7 @@ function AttemptsCard({ attempts }: Pick<Details, 'attempts'>) {
               {attempt.response_body === null && attempt.response_headers === null && (
                 <p class="muted">There was no response.</p>
               )}
-              {attempt.response_headers && (
-                <Json value={attempt.response_headers} label="the headers" />
-              )}
+              {attempt.response_headers && <Json value={attempt.response_headers} label="the headers" />}
               {attempt.response_body && <Json value={attempt.response_body} label="the body" />}
             </div>
           </details>

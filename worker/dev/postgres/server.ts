@@ -45,8 +45,7 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   const programs = install(join(options.dataDir, 'postgres'))
   const known = readState(options.dataDir)
   const state = { ...newPasswords(), ...(known ?? makeState(options.dataDir)) }
-  if (!known || !existsSync(join(programs.dataDir, 'PG_VERSION')))
-    await initialise(programs, state.password)
+  if (!known || !existsSync(join(programs.dataDir, 'PG_VERSION'))) await initialise(programs, state.password)
 
   let server = runningServer(programs.dataDir)
   // It may be shutting down after an earlier signal.
