@@ -40,7 +40,7 @@ export function examplesOf(markdown: string): Example[] {
 /** A block of commands that no test runs. */
 export interface Untried {
   commands: string
-  /** Of the comment in the line before it; undefined without one. */
+  /** What the comment before it says; undefined without one. */
   reason: string | undefined
 }
 
