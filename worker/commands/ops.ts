@@ -1,7 +1,7 @@
 import { ConfigError } from '../../db/model/config-error.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import { VERSION } from '../../db/process/build.ts'
-import { listQueues } from '../../db/queue/depth.ts'
+import { listJobs, listQueues } from '../../db/queue/depth.ts'
 import { countWork, listFailing, listHeld, listStuck, type Row } from '../../db/queue/operator-views.ts'
 import { operatorCommand } from './operator-command.ts'
 
@@ -9,18 +9,16 @@ const LIMIT = 200
 
 const VIEWS: Record<string, (system: System) => Promise<Row[]>> = {
   status: async (system) => {
+    const counts = Object.entries(await countWork(system))
     const queues = await listQueues(system)
-    const counts = Object.entries(await countWork(system)).map(([name, count]) => ({
-      name,
-      count,
-      lag_seconds: null,
-    }))
-    const rows = queues.map(({ queue, status, count, lag_seconds }) => ({
-      name: `${queue} ${status}`,
-      count,
-      lag_seconds: lag_seconds === null ? null : Math.round(lag_seconds),
-    }))
-    return [...counts, ...rows]
+    const jobs = await listJobs(system)
+    return [
+      ...counts.map(([name, count]) => figure(name, count)),
+      ...queues.map(({ queue, status, count, lag_seconds }) =>
+        figure(`${queue} ${status}`, count, { lag_seconds }),
+      ),
+      ...jobs.map(({ queue, count, oldest_seconds }) => figure(`${queue} open`, count, { oldest_seconds })),
+    ]
   },
   stuck: (system) => listStuck(system, LIMIT),
   held: (system) => listHeld(system, LIMIT),
@@ -40,6 +38,17 @@ await operatorCommand('ops', 'the database cannot be read', async (connected) =>
   if (given.includes('--json')) return JSON.stringify({ version: VERSION, [name]: rows })
   return rows.length > 0 ? table(rows) : `nothing is ${name}`
 })
+
+interface Ages {
+  lag_seconds?: number | null
+  oldest_seconds?: number | null
+}
+
+/** A row of `status`. */
+function figure(name: string, count: number, { lag_seconds = null, oldest_seconds = null }: Ages = {}): Row {
+  const rounded = (seconds: number | null) => (seconds === null ? null : Math.round(seconds))
+  return { name, count, lag_seconds: rounded(lag_seconds), oldest_seconds: rounded(oldest_seconds) }
+}
 
 /** Columns of the same width, under their names. */
 function table(rows: Row[]): string {

@@ -36,7 +36,10 @@ describe('npm run ops', () => {
     const { version, status } = await json('status')
     assert.equal(version, VERSION)
     const countOf = (name: string) => status.find((one: { name: string }) => one.name === name).count
-    assert.deepEqual([countOf('organizations'), countOf('stuck_runs'), countOf('runs queued')], [1, 1, 2])
+    assert.deepEqual(
+      ['organizations', 'stuck_runs', 'runs queued', 'runs held', 'bulk_jobs open'].map(countOf),
+      [1, 1, 1, 1, 0],
+    )
   })
 
   it('lists the stuck runs of all organizations, without control characters in the terminal', async () => {
