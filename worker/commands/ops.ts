@@ -1,8 +1,12 @@
+import { organizationNamed } from '../../db/access/plan-changes.ts'
+import { getUsage } from '../../db/access/usage.ts'
+import { SYSTEM } from '../../db/model/actor.ts'
 import { ConfigError } from '../../db/model/config-error.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import { VERSION } from '../../db/process/build.ts'
 import { listJobs, listQueues } from '../../db/queue/depth.ts'
-import { countWork, listFailing, listHeld, listStuck, type Row } from '../../db/queue/operator-views.ts'
+import { countWork, countWorkOf, listFailing, listHeld, listStuck, type Row } from '../../db/queue/operator-views.ts'
 import { operatorCommand } from './operator-command.ts'
 
 const LIMIT = 200
@@ -25,19 +29,43 @@ const VIEWS: Record<string, (system: System) => Promise<Row[]>> = {
   failing: (system) => listFailing(system, LIMIT),
 }
 
+const ORGANIZATION = 'organization'
 const USAGE = `usage: npm run ops -- <${Object.keys(VIEWS).join('|')}> [--json]
-what there is to do in all organizations; reads only`
+       npm run ops -- ${ORGANIZATION} <organization id, or email of an owner> [--json]
+what there is to do in all organizations, or the use and the open work of one; reads only`
 
 /** `npm run ops`: shows the operator the work of all organizations. */
 await operatorCommand('ops', 'the database cannot be read', async (connected) => {
   const given = process.argv.slice(2)
-  const [name = '', ...others] = given.filter((one) => one !== '--json')
+  const [name = '', of, ...others] = given.filter((one) => one !== '--json')
+  const isOne = name === ORGANIZATION
   const view = Object.hasOwn(VIEWS, name) ? VIEWS[name] : undefined
-  if (!view || others.length > 0) throw new ConfigError(USAGE)
-  const rows = await view(connected().system)
+  if (!(isOne || view) || isOne !== (of !== undefined) || others.length > 0) throw new ConfigError(USAGE)
+  const db = connected()
+  const rows = view ? await view(db.system) : await viewOrganization(db, of!)
   if (given.includes('--json')) return JSON.stringify({ version: VERSION, [name]: rows })
   return rows.length > 0 ? table(rows) : `nothing is ${name}`
 })
+
+/** What the plan of one organization limits, with its use, and its open work. */
+async function viewOrganization(db: Database, of: string): Promise<Row[]> {
+  const { id, name } = await organizationNamed(db.system, of)
+  const { plan, limits, storage } = await db.tenant(id, SYSTEM, getUsage)
+  const work = await countWorkOf(db.system, id)
+  const row = (what: string, value: string | number | null, limit: number | null = null): Row => ({
+    name: what,
+    value,
+    limit,
+  })
+  return [
+    row('id', id),
+    row('name', name),
+    row('plan', plan),
+    ...Object.entries(limits).map(([what, { used, limit }]) => row(what, used, limit)),
+    row('storage_bytes', storage.used, storage.limit),
+    ...Object.entries(work).map(([what, count]) => row(what, count)),
+  ]
+}
 
 interface Ages {
   lag_seconds?: number | null

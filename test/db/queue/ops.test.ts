@@ -30,7 +30,7 @@ describe('npm run ops', () => {
       cwd: fileURLToPath(new URL('../../../', import.meta.url)),
       env: { ...process.env, NODE_V8_COVERAGE: '', DATABASE_URL: db.url },
     })
-  const json = async (view: string) => JSON.parse((await ops(view, '--json')).stdout)
+  const json = async (...given: string[]) => JSON.parse((await ops(...given, '--json')).stdout)
 
   it('shows queues and counts', async () => {
     const { version, status } = await json('status')
@@ -59,9 +59,23 @@ describe('npm run ops', () => {
     assert.deepEqual([row.held, row.hold, row.count, others.length], ['run', 'rate', 1, 0])
   })
 
+  it('shows what one organization uses of its plan, and its open work', async () => {
+    const { organization } = await json('organization', organizationId)
+    const valueOf = (name: string) => organization.find((one: { name: string }) => one.name === name)?.value
+    assert.deepEqual(
+      ['id', 'plan', 'outgoing_webhooks', 'runs_queued', 'runs_held', 'runs_stuck', 'runs_late'].map(valueOf),
+      [organizationId, 'enterprise', 0, 1, 1, 1, 0],
+    )
+    assert.match((await ops('organization', organizationId)).stdout, /^runs_held +1$/m)
+    await assert.rejects(ops('organization', 'nobody@example.com'), {
+      code: 1,
+      stderr: 'organization not found\n',
+    })
+  })
+
   it('says that nothing fails, and how it is used', async () => {
     assert.equal((await ops('failing')).stdout, 'nothing is failing\n')
-    for (const given of [[], ['all'], ['stuck', 'more']])
+    for (const given of [[], ['all'], ['stuck', 'more'], ['organization'], ['organization', 'a', 'b']])
       await assert.rejects(ops(...given), {
         code: 1,
         stderr: /^usage: npm run ops -- <status\|stuck\|held\|failing>/,
