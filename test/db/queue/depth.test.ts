@@ -3,6 +3,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { listJobs, listQueues } from '../../../db/queue/depth.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { set } from '../../support/nodes.ts'
+import { INCOMING_ROW, OUTGOING_ROW } from '../../support/webhook-rows.ts'
 import { queueRun } from '../../support/worker.ts'
 
 const HOUR = 3_600
@@ -34,16 +35,7 @@ describe('the depth of the queues', () => {
     return id
   }
   const incomingWebhook = (values: object) =>
-    insert('incoming_webhooks', {
-      name: 'Source',
-      secret_sealed: 'sealed',
-      verification: EMPTY,
-      rate_limit: 60,
-      target_entity: 'contacts',
-      field_mapping: EMPTY,
-      deduplication: EMPTY,
-      ...values,
-    })
+    insert('incoming_webhooks', { name: 'Source', ...INCOMING_ROW, ...values })
 
   it('has runs that settings of their workflow hold back apart: nobody can start them earlier', async () => {
     const [held, waiting] = [await queued(), await queued()]
@@ -106,12 +98,7 @@ describe('the depth of the queues', () => {
 
   it('has the open long jobs of each sort, and the age of the oldest', async () => {
     const incoming = await incomingWebhook({})
-    const outgoing = await insert('outgoing_webhooks', {
-      name: 'Receiver',
-      url: 'https://example.com',
-      events: ['contact.created'],
-      secret_sealed: 'sealed',
-    })
+    const outgoing = await insert('outgoing_webhooks', { name: 'Receiver', ...OUTGOING_ROW })
     const replay = { include: ['failed'], total: 1, created_by: BY }
     const period = { since: ago(HOUR), until: ago(0) }
     const jobs: Record<string, object> = {
