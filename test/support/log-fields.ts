@@ -20,7 +20,7 @@ export function documentedLogFields(): Set<string> {
 }
 
 /**
- * The members of object literals that the source logs, as `file: member`, without those that it spreads or computes.
+ * The members of object literals that the source logs, without those that it spreads or computes.
  */
 export function loggedFields(): { file: string; name: string }[] {
   const files = FOLDERS.flatMap((folder) =>
