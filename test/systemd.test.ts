@@ -99,10 +99,7 @@ describe('the units of systemd', () => {
   })
 
   it('are all in the folder', () => {
-    assert.deepEqual(
-      readdirSync(UNITS).sort(),
-      ['agx-.service.d', 'agx.env', API, MIGRATE, WORKER].sort(),
-    )
+    assert.deepEqual(readdirSync(UNITS).sort(), ['agx-.service.d', 'agx.env', API, MIGRATE, WORKER].sort())
   })
 })
 

@@ -8,8 +8,11 @@ const COUNTED = 100_000
 
 export type Row = Record<string, string | number | Date | null>
 
-const read = async (system: System, sql: string, bindings: Record<string, number | string> = {}): Promise<Row[]> =>
-  (await system.raw<{ rows: Row[] }>(sql, bindings)).rows
+const read = async (
+  system: System,
+  sql: string,
+  bindings: Record<string, number | string> = {},
+): Promise<Row[]> => (await system.raw<{ rows: Row[] }>(sql, bindings)).rows
 
 /** How many organizations, failing webhooks, stuck and late runs there are. */
 export async function countWork(system: System): Promise<Record<string, number>> {

@@ -74,9 +74,9 @@ describe('npm run ops', () => {
 
   it('shows what one organization uses of its plan, and its open work', async () => {
     const { organization } = await json('organization', organizationId)
-    const valueOf = (name: string) => organization.find((one: { name: string }) => one.name === name)?.value
+    const figureOf = (name: string) => organization.find((one: { name: string }) => one.name === name)?.value
     assert.deepEqual(
-      ['id', 'plan', 'outgoing_webhooks', 'runs_queued', 'runs_held', 'runs_stuck', 'runs_late'].map(valueOf),
+      ['id', 'plan', 'outgoing_webhooks', 'runs_queued', 'runs_held', 'runs_stuck', 'runs_late'].map(figureOf),
       [organizationId, 'enterprise', 0, 1, 1, 1, 0],
     )
     assert.match((await ops('organization', organizationId)).stdout, /^runs_held +1$/m)
