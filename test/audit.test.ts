@@ -88,6 +88,13 @@ describe('npm run sbom', () => {
     const versions = new Map<string, string>(
       components.map(({ name, version }: { name: string; version: string }) => [name, version]),
     )
+    assert.equal(
+      new Set(components.map((one: object) => (one as { 'bom-ref': string })['bom-ref'])).size,
+      components.length,
+    )
+    const koa = components.find(({ name }: { name: string }) => name === 'koa')
+    assert.match(koa.purl, /^pkg:npm\/koa@\d/)
+    assert.match(koa.hashes[0].content, /^[0-9a-f]{128}$/)
     const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
     for (const name of Object.keys(dependencies)) assert.match(versions.get(name) ?? '', /^\d+\./, name)
     const only = Object.keys(devDependencies).filter((name) => !name.startsWith('@types/'))
