@@ -76,7 +76,9 @@ describe('npm run ops', () => {
     const { organization } = await json('organization', organizationId)
     const figureOf = (name: string) => organization.find((one: { name: string }) => one.name === name)?.value
     assert.deepEqual(
-      ['id', 'plan', 'outgoing_webhooks', 'runs_queued', 'runs_held', 'runs_stuck', 'runs_late'].map(figureOf),
+      ['id', 'plan', 'outgoing_webhooks', 'runs_queued', 'runs_held', 'runs_stuck', 'runs_late'].map(
+        figureOf,
+      ),
       [organizationId, 'enterprise', 0, 1, 1, 1, 0],
     )
     assert.match((await ops('organization', organizationId)).stdout, /^runs_held +1$/m)
