@@ -575,7 +575,7 @@ export const CODES = {
     'Set it: PATCH /app/organization {"env": {"<name>": …}}.',
   ),
   unknown_custom_field: warning(
-    'A workflow names a custom field that the organization has not defined, or an imported template needs one of another type.',
+    'A workflow names a custom field that the organization has not defined, or has an upsert by one that is not unique, or an imported template needs one of another type.',
     'Define it: POST /v1/custom-fields/<entity>.',
   ),
   reads_mask: warning(
