@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { selectByCondition } from '../../db/outgoing/when.ts'
 import { compare } from '../../workflows/nodes/compare.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
@@ -97,6 +98,19 @@ describe('times without an offset, in an organization in Berlin', () => {
     // A day of 25 hours.
     await due('long', '2024-10-27T22:30:00Z')
     assert.deepEqual(await titles('due_at=2024-10-27&title=long'), ['long'])
+  })
+
+  it('are local in the conditions of outgoing webhooks', async () => {
+    const { body } = await create('tasks', { title: 'condition', due_at: '2023-06-30T22:30:00Z' })
+    const event = await db.system('events').where({ subject_id: body.id, name: 'task.created' }).first()
+    const key = { organization_id: api.organizationId, event_id: event.id }
+    const days = ['2023-06-30', '2023-07-01', '2023-07-02']
+    const subscriptions = days.map((day) => ({ ...key, day, when: `{{ data.due_at == "${day}" }}` }))
+    const { selected } = await selectByCondition(db.system, subscriptions)
+    assert.deepEqual(
+      selected.map(({ day }) => day),
+      ['2023-07-01'],
+    )
   })
 
   it('are named by relative days', async () => {
