@@ -544,6 +544,34 @@ const jobs: Record<string, Job> = {
       )
     },
   },
+  'weekly-report': {
+    timezone: 'Europe/Zurich',
+    prepare: (o) => o.request('POST', '/pipelines', DONATIONS),
+    async work(o) {
+      const to = o.address('office')
+      match((await ended(o, { to })).error.message, /it divides by zero/)
+      const gift = (amount: string, source: string | null, currency = 'CHF') =>
+        o.create('deals', {
+          name: 'Gift',
+          pipeline: 'donations',
+          stage: 'received',
+          source,
+          amount,
+          currency,
+        })
+      await gift('1000', null)
+      await gift('40.10', 'flyer')
+      await gift('59.90', 'flyer')
+      const text = "unknown: 1 gifts, 1'000.00\nflyer: 2 gifts, 100.00"
+      deepEqual(await o.run({ to }), { total: '1100.00', analytics: '1100.00', text, count: 3 })
+      const [mail] = o.mails()
+      equal(mail!.subject, "Gifts of the week: 1'100.00")
+      match(mail!.text, /Analytics: 1100\.00\s+Average: 366\.67$/)
+      // Amounts of two currencies have no sum.
+      await gift('1000', null, 'EUR')
+      equal((await ended(o, { to })).error.code, 'mixed_currencies')
+    },
+  },
   'receipts-of-a-year': {
     timezone: 'Europe/Zurich',
     prepare: (o) => o.request('POST', '/pipelines', DONATIONS),
@@ -585,4 +613,4 @@ const jobs: Record<string, Job> = {
   },
 }
 
-describeJobs('the jobs of a dental practice and a charity', 'clinic', jobs, 22)
+describeJobs('the jobs of a dental practice and a charity', 'clinic', jobs, 23)
