@@ -2,7 +2,13 @@ import { describeMetric, METRICS } from '../../db/model/analytics/metrics/index.
 import { queryProblems } from '../../db/model/analytics/query.ts'
 import { backdatedFields } from '../../db/model/records/backdated.ts'
 import { commonFields, READ_ONLY } from '../../db/model/records/common-fields.ts'
-import { filterNames, knownHop, operatorsOf, parseFilterValue, sortNames } from '../../db/model/records/filters.ts'
+import {
+  filterNames,
+  knownHop,
+  operatorsOf,
+  parseFilterValue,
+  sortNames,
+} from '../../db/model/records/filters.ts'
 import { type FieldType, type Kind, referencesOf } from '../../db/model/records/kind.ts'
 import { kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, fieldsSchema, updateSchema } from '../../db/model/records/schemas.ts'

@@ -27,7 +27,12 @@ type Office = Awaited<ReturnType<typeof openOffice>>
 
 const FOLDER = new URL('../fixtures/jobs/', import.meta.url)
 
-async function openJob(servers: Servers, folder: string, id: string, { fields = {}, timezone, prepare }: Job) {
+async function openJob(
+  servers: Servers,
+  folder: string,
+  id: string,
+  { fields = {}, timezone, prepare }: Job,
+) {
   const office = await openOffice(servers, id)
   const { request, organizationId } = office
   if (timezone !== undefined)

@@ -369,7 +369,10 @@ const jobs: Record<string, Job> = {
         return page([patient(41, 'a@example.org', '1980-11-27'), patient(42, null, null)], 'c 2&ü')
       if (query.get('cursor') !== 'c 2&ü') return page([], '')
       const corrected = count > 1 ? 'di@example.org' : 'no address'
-      return page([patient(43, '', '2000-02-29'), patient(44, corrected, null), patient(45, null, '')], 'last')
+      return page(
+        [patient(43, '', '2000-02-29'), patient(44, corrected, null), patient(45, null, '')],
+        'last',
+      )
     },
     async work(o) {
       const sync = async () => {
@@ -398,7 +401,10 @@ const jobs: Record<string, Job> = {
     async prepare(o, { db }) {
       for (const name of ['anna', 'otto']) {
         const id = await createMember(db, o.organizationId, name)
-        await db.system('users').where({ id }).update({ email: o.address(name) })
+        await db
+          .system('users')
+          .where({ id })
+          .update({ email: o.address(name) })
       }
     },
     async work(o) {
@@ -475,7 +481,9 @@ const jobs: Record<string, Job> = {
         await o.request('POST', '/custom-fields/contacts', field)
     },
     async work(o) {
-      const form = (name: string, given: object) => ({ form: { email: o.address(name), name: 'Größ', ...given } })
+      const form = (name: string, given: object) => ({
+        form: { email: o.address(name), name: 'Größ', ...given },
+      })
       const all = { insurer: 'css', allergies: 'penicillin;latex', smoker: 'no', weight: '82,5' }
       deepEqual(await o.run(form('all', { ...all, birthday: '1980-02-29' })), {
         created: true,
@@ -608,7 +616,13 @@ const jobs: Record<string, Job> = {
         receipts: ["Early: 1'234.50 (1)", 'Late: 60.00 (1)', 'Twice: 50.00 (2)'],
       })
       deepEqual(await o.run({ year: 1999 }), { gifts: 0, receipts: [] })
-      deepEqual(o.mails().map(({ to }) => to).sort(), ['early', 'late', 'twice'].map(o.address))
+      deepEqual(
+        o
+          .mails()
+          .map(({ to }) => to)
+          .sort(),
+        ['early', 'late', 'twice'].map(o.address),
+      )
     },
   },
 }

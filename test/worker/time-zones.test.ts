@@ -88,9 +88,7 @@ describe('times without an offset, in an organization in Berlin', () => {
       assert.deepEqual(
         await titles(`due_at[${operator}]=2023-07-01&${range}`),
         body.data
-          .filter((task: { due_at: string }) =>
-            compare(task.due_at, operator, '2023-07-01', 'Europe/Berlin'),
-          )
+          .filter((task: { due_at: string }) => compare(task.due_at, operator, '2023-07-01', 'Europe/Berlin'))
           .map((task: { title: string }) => task.title),
         operator,
       )

@@ -152,7 +152,10 @@ export const aggregateItems = defineNode({
     const computed = async (members: Member[]) => {
       const results: [string, unknown][] = []
       for (const { name, fn, field } of measures) {
-        results.push([name, isMixed(fn, field, members, group_by) ? null : compute(fn, field, members, timezone)])
+        results.push([
+          name,
+          isMixed(fn, field, members, group_by) ? null : compute(fn, field, members, timezone),
+        ])
         await turn()
       }
       return Object.fromEntries(results)
@@ -228,12 +231,7 @@ interface Present extends Member {
   key: SortKey
 }
 
-function compute(
-  fn: FunctionName,
-  field: string | undefined,
-  members: Member[],
-  timezone: string,
-): unknown {
+function compute(fn: FunctionName, field: string | undefined, members: Member[], timezone: string): unknown {
   if (field === undefined) return members.length
   const read = fieldReader(field)
   const present = members.flatMap(({ item, index }): Present[] => {

@@ -31,7 +31,9 @@ export const waitUntil = defineNode({
       .string()
       .refine(isTimezone, NO_TIMEZONE)
       .optional()
-      .describe('The time zone of a time without an offset, and of a date. Default: that of the organization.'),
+      .describe(
+        'The time zone of a time without an offset, and of a date. Default: that of the organization.',
+      ),
   }),
   output: z.strictObject({ until: z.iso.datetime().describe('The time, in UTC.') }),
   handles: () => [{ name: 'success', description: 'The time has come.' }],

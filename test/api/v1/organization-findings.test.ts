@@ -67,7 +67,9 @@ describe('findings about the organization', () => {
     await suite.api.request('POST', '/v1/custom-fields/contacts', {
       body: { name: 'ssn', type: 'text', sensitive: true },
     })
-    await suite.api.request('POST', '/v1/custom-fields/contacts', { body: { name: 'weight', type: 'number' } })
+    await suite.api.request('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'weight', type: 'number' },
+    })
     const order = {
       customer: { email: 'ada@example.com', phone: null },
       lines: [{ sku: 'A', price: 1 }],

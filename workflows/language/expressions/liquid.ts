@@ -61,9 +61,12 @@ export async function renderEach(text: string, scope: Scope, items: readonly unk
 /** Each text has the whole time limit; all texts share the limit of work. */
 function renderParts(parts: Template['parts'], scope: Scope, rendering: Rendering): string {
   const { memoryLimit } = rendering.context
-  const context = Object.assign(new ScopeContext(scope, optionsFor(scope), { sync: true }, { liquid: engine }), {
-    memoryLimit,
-  })
+  const context = Object.assign(
+    new ScopeContext(scope, optionsFor(scope), { sync: true }, { liquid: engine }),
+    {
+      memoryLimit,
+    },
+  )
   const until = Date.now() + DEFAULTS.milliseconds
   const written = parts.map((part) => {
     if (typeof part === 'string') return part

@@ -57,7 +57,9 @@ function reader(field: unknown): (item: unknown) => unknown {
 }
 
 /** A filter that tests the items of a list. */
-function searching(search: (list: unknown[], holds: (item: unknown) => boolean) => unknown): FilterImplOptions {
+function searching(
+  search: (list: unknown[], holds: (item: unknown) => boolean) => unknown,
+): FilterImplOptions {
   return function (this: Applied, list: unknown, ...test: unknown[]) {
     return search(itemsOf(list), testOf(test, timezoneIn(this.context)))
   }
