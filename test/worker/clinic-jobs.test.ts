@@ -409,7 +409,7 @@ const jobs: Record<string, Job> = {
     },
     async work(o) {
       const refer = (lead_source: string) =>
-        o.create('contacts', { first_name: 'Ref', last_name: 'Ü', lead_source, phone: '+41446681800' })
+        o.create('contacts', { first_name: 'Ref', last_name: 'Uhl', lead_source, phone: '+41446681800' })
       await refer('Referral')
       for (const count of [1, 2, 3]) {
         await refer('referral')
@@ -422,7 +422,7 @@ const jobs: Record<string, Job> = {
       )
       deepEqual(
         o.mails().map(({ to, subject, text }) => [to, subject, text]),
-        turns.map((to) => [to, 'New referral: Ref Ü', 'no mail / +41446681800']),
+        turns.map((to) => [to, 'New referral: Ref Uhl', 'no mail / +41446681800']),
       )
       const owners = (await o.rows('contacts')).map(({ owner_id }) => owner_id)
       deepEqual([owners[0], owners[1] === owners[3], owners[1] === owners[2]], [null, true, false])
