@@ -39,7 +39,10 @@ function minutesOf(offset: string): number | undefined {
 /** The milliseconds by which the clocks of a time zone are ahead of UTC at a moment. */
 const offsetAt = (moment: number, timezone: string): number => offsetsOf(timezone)(moment)
 
-/** The time zones that were used last: creating the format of one takes most of the time. */
+/**
+ * The time zones that were used last: creating the format of one takes most of the time. Comparing 10,000 local times of
+ * Zurich takes 169 ms instead of 928.
+ */
 const zones = new LRUCache<string, (moment: number) => number>({ max: 50 })
 
 /** The same for many moments. */
