@@ -15,7 +15,7 @@ export interface ExecuteOptions {
   attempt?: number
   /** The iteration of a loop that the node is in. */
   path?: string
-  /** Of the organization; default UTC. */
+  /** The time zone of the organization; default UTC. */
   timezone?: string
 }
 
