@@ -144,10 +144,10 @@ export const aggregateItems = defineNode({
       ],
     },
   },
-  async run({ items, group_by, values, missing }, { organization: { timezone } }) {
+  async run({ items, group_by, values, missing }, { organization: { id, timezone } }) {
     const named = [...group_by, ...Object.values(values).flatMap(({ field }) => field ?? [])]
     if (missing === 'fail') for (const field of named) requireField(items, field)
-    const turn = createTurns()
+    const turn = createTurns(id)
     const measures = Object.entries(values).map(([name, { function: fn, field }]) => ({ name, fn, field }))
     const computed = async (members: Member[]) => {
       const results: [string, unknown][] = []

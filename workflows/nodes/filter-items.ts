@@ -97,7 +97,7 @@ export const filterItems = defineNode({
       // A list is searched in constant time.
       cost: operator === 'in' || operator === 'not_in' ? 1 : costOf(right),
     }))
-    const turn = createTurns()
+    const turn = createTurns(organization.id)
     const kept: unknown[] = []
     let left: number = LIST.comparisons
     for (const [index, item] of items.entries()) {

@@ -46,10 +46,15 @@ const REPEATED = 40
  * Renders a text for each item of a list, which it reads as `item`, with its `index`. All items share one limit of
  * work. Yields to the event loop in between. Throws NodeError `placeholder_error`.
  */
-export async function renderEach(text: string, scope: Scope, items: readonly unknown[]): Promise<string[]> {
+export async function renderEach(
+  text: string,
+  scope: Scope,
+  items: readonly unknown[],
+  organizationId: string,
+): Promise<string[]> {
   const rendering = begin(scope, {})
   const { parts } = explained(text, '', () => parseTemplate(text))
-  const turn = createTurns()
+  const turn = createTurns(organizationId)
   const rendered: string[] = []
   for (const [index, item] of items.entries()) {
     rendered.push(explained(text, '', () => renderParts(parts, { ...scope, item, index }, rendering)))
