@@ -104,7 +104,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. \`sort\` and \`sort | reverse\` put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, and times without offset, are in \`org.timezone\`, which \`date\` writes.`,
+        `Filters: ${FILTERS.join(', ')}. Sorts put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
