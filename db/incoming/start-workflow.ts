@@ -25,7 +25,7 @@ export async function startWorkflows(
   tx: Tenant,
   webhook: IncomingWebhook,
   all: ToStart[],
-  written: { action: Write; record: Saved['record'] | null }[],
+  written: Pick<Saved, 'action' | 'record'>[],
 ): Promise<Started[]> {
   const started = all.map((): Started => ({ runIds: [], warnings: [] }))
   const wanted = written.map(({ action }, i) => (action === 'skipped' ? [] : selected(webhook, all[i]!)))
@@ -65,7 +65,7 @@ function runOf(
   workflow_inputs: Record<string, string>,
   { id, name }: IncomingWebhook,
   { payload, trace, context }: ToStart,
-  { record, action }: { action: Write; record: Saved['record'] | null },
+  { record, action }: Pick<Saved, 'action' | 'record'>,
 ): NewRun | { warning: string } {
   if ('warning' in ready) return ready
   const trigger = {

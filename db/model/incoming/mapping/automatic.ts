@@ -1,8 +1,6 @@
-import { kinds } from '../../records/kinds/index.ts'
 import { splitName } from '../../records/split-name.ts'
 import { UNRELATED_WORDS } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
-import { entityOf } from '../target-entity.ts'
 import type { TargetKind } from '../types.ts'
 import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
@@ -31,23 +29,8 @@ export function mapAutomatically(
   const known = sender ? { sender } : {}
   if (skip !== undefined) return { fields: {}, sources: {}, ...known, skip }
   const mapped = assemble(best, tags, custom, kind)
-  // A sender of many kinds of events would take refusals for an outage, and end the webhook. But an opt-out of somebody
-  // unknown must be seen.
-  const isOptOut = mapped.fields.do_not_contact === true
-  if (sender && warnings.length === 0 && !isOptOut && isNoRecord(mapped, kind))
-    return { fields: {}, sources: {}, ...known, skip: nothingOf(sender, kind) }
   return { ...mapped, ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
-
-/** Whether a mapping has nothing of what a record of the kind needs: the tags of an event are no contact. */
-export function isNoRecord({ fields }: Mapped, kind: TargetKind): boolean {
-  const { atLeastOneOf, fields: known } = kinds[kind]
-  const needed = atLeastOneOf ?? Object.keys(known).filter((name) => known[name]!.required)
-  return needed.every((name) => fields[name] === undefined)
-}
-
-export const nothingOf = (sender: string, kind: TargetKind): string =>
-  `the payload of ${sender} has nothing of a ${entityOf(kind)}`
 
 /** What automatic mapping takes from a payload. */
 export interface Matches {
