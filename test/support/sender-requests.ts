@@ -658,9 +658,8 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     }),
   },
   {
-    sender: 'PandaDoc',
+    sender: 'pandadoc',
     what: 'completed document',
-    verification: { type: 'token' },
     body: json([
       {
         event: 'document_state_changed',
@@ -676,15 +675,36 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     ]),
   },
   {
-    sender: 'Dialpad',
+    sender: 'dialpad',
     what: 'call of a contact',
-    verification: { type: 'token' },
     body: json({
       call_id: 1,
       state: 'hangup',
       direction: 'inbound',
       contact: { id: 'c', name: 'Ada Lovelace', email: '', phone: '+442079460000', type: 'local' },
       target: { id: 5, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' },
+    }),
+  },
+  {
+    sender: 'chatwoot',
+    what: 'message of an agent',
+    headers: { 'X-Chatwoot-Delivery': '5f2c6b1e-0000-4000-8000-000000000001' },
+    body: json({
+      event: 'message_created',
+      id: 1,
+      content: 'We shall mend it.',
+      message_type: 'outgoing',
+      account: { id: 3, name: 'Mills' },
+      inbox: { id: 2, name: 'Website' },
+      sender: { id: 9, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' },
+      conversation: {
+        id: 7,
+        status: 'open',
+        meta: {
+          sender: { id: 8, type: 'contact', name: 'Ada Lovelace', email: 'ada@example.com' },
+          assignee: { id: 9, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' },
+        },
+      },
     }),
   },
   {
@@ -747,6 +767,13 @@ export const SENDER_REQUESTS: SenderRequest[] = [
   },
 ]
 
+/** A body as a JSON Web Token, signed with HS256. */
+export function tokenOf(body: string, key: string): string {
+  const encoded = (text: string) => Buffer.from(text, 'latin1').toString('base64url')
+  const signed = `${encoded('{"alg":"HS256","typ":"JWT"}')}.${encoded(body)}`
+  return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
+}
+
 export const secretFor = (verification: Verification): string =>
   verification.type === 'sendgrid' ? publicKey : secret
 
@@ -786,6 +813,12 @@ export function proven(
         .digest('hex')
       return sent({}, '', json({ ...JSON.parse(body), signature: { timestamp, token, signature } }))
     }
+    case 'pandadoc': {
+      const signature = createHmac('sha256', given).update(body, 'latin1').digest('hex')
+      return sent({}, `?signature=${signature}`)
+    }
+    case 'dialpad':
+      return sent({ 'Content-Type': 'application/jwt' }, '', tokenOf(body, given))
     default: {
       const sign: Sign = SIGNING[verification.type]
       return sent(sign(signedText, time, url))

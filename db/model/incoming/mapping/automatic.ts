@@ -2,7 +2,7 @@ import { splitName } from '../../records/split-name.ts'
 import { UNRELATED_WORDS } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
 import type { TargetKind } from '../types.ts'
-import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
+import { guesser, isName, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { ofOnePerson } from './one-person.ts'
 import { saysOptOut } from './opt-out.ts'
@@ -73,7 +73,8 @@ export function matchesOf(
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
-  for (const match of sender ? knownIn(payload, pathsOf(sender, request, kind)) : []) {
+  const ofSender = sender ? knownIn(payload, pathsOf(sender, request, kind)) : []
+  for (const match of ofSender) {
     if (match.field === 'tags') tags.push(match)
     else best.set(match.field, match)
   }
@@ -88,7 +89,8 @@ export function matchesOf(
   const warnings = [...firstIndexes]
     .filter(([list]) => lists.has(list) && !people.has(list))
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
-  if (ambiguous) warnings.push(ambiguous)
+  // Where the sender has a path to the person, nobody had to be chosen.
+  if (ambiguous && !ofSender.some(({ field }) => IDENTITY.has(field))) warnings.push(ambiguous)
   return { ...known, best, tags, custom, warnings }
 }
 
@@ -124,6 +126,7 @@ function knownIn(payload: unknown, paths: KnownPaths): Match[] {
     for (const path of candidates) {
       const value = valueAt(payload, path)
       const scalar = Array.isArray(value) ? value.filter((one) => typeof one !== 'object').join(',') : value
+      if (field === 'full_name' && !isName(String(scalar))) continue
       if (['string', 'number', 'boolean'].includes(typeof scalar) && String(scalar).trim() !== '')
         return [{ field, score: KNOWN, because: 'sender', leaf: leafAt(path, scalar as Leaf['value']) }]
     }

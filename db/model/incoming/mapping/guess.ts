@@ -158,11 +158,15 @@ const SALUTATION = /^(mr|mrs|ms|miss|mx|dr|prof|herr|frau|mme|m|sr|sra)\.?$/i
 /** Whether the value shows that the name means something else. */
 function isImplausibleName(field: string, { name, value }: Leaf): boolean {
   const text = String(value)
+  if (field === 'full_name' && !isName(text)) return true
   if (name === 'role') return ACCOUNT_ROLES.test(text)
   if (name === 'title') return field === 'job_title' && SALUTATION.test(text)
   if (field === 'address.state') return ACCOUNT_STATES.test(text)
   return field === 'note_content' && typeof value !== 'string'
 }
+
+/** Whether a text may be the name of a person: of an unknown caller, a sender has the number in its place. */
+export const isName = (text: string): boolean => /\p{Letter}/u.test(text)
 
 /** Whether the value is none of the options of its field: the `type` of an event is not that of a company. */
 function isNoOption(field: string, { value }: Leaf, kind: TargetKind): boolean {

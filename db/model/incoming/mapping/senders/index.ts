@@ -4,7 +4,9 @@ import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
 import { chargebee } from './chargebee.ts'
+import { chatwoot } from './chatwoot.ts'
 import { customerio } from './customerio.ts'
+import { dialpad } from './dialpad.ts'
 import { eventbrite } from './eventbrite.ts'
 import { freshdesk } from './freshdesk.ts'
 import { github } from './github.ts'
@@ -21,6 +23,7 @@ import { mailchimp } from './mailchimp.ts'
 import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
 import { paddle, paddleVariants } from './paddle.ts'
+import { pandadoc } from './pandadoc.ts'
 import { pipedrive, pipedriveEntities } from './pipedrive.ts'
 import { postmark } from './postmark.ts'
 import { resend } from './resend.ts'
@@ -87,6 +90,9 @@ export const ALL_SENDERS: readonly Sender[] = [
   acuity,
   eventbrite,
   jira,
+  chatwoot,
+  dialpad,
+  pandadoc,
   // Its headers are those of many senders: the ones above are known better.
   svix,
 ]
@@ -118,6 +124,7 @@ const HEADERS = [
   'svix-id',
   'x-acuity-signature',
   'x-cal-signature-256',
+  'x-chatwoot-signature',
   'x-slack-signature',
   'x-webflow-signature',
   'x-zendesk-webhook-id',
