@@ -2,7 +2,7 @@ import { splitName } from '../../records/split-name.ts'
 import { UNRELATED_WORDS } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
 import type { TargetKind } from '../types.ts'
-import { guesser, isName, isOfRecord, type Match, optionNamed } from './guess.ts'
+import { guesser, isName, isOfEvent, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { ofOnePerson } from './one-person.ts'
 import { saysOptOut } from './opt-out.ts'
@@ -67,7 +67,9 @@ export function matchesOf(
       !entry || people.has(entry.list) || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
   )
   const { found, ambiguous } =
-    kind === 'contacts' ? ofOnePerson(first, people, emailsOfOurs(all)) : { found: first }
+    kind === 'contacts'
+      ? ofOnePerson(first, people, emailsOfOurs(all), isOfEvent(all))
+      : { found: first }
   for (const match of found) {
     if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)

@@ -3,8 +3,10 @@ import { aircall } from './aircall.ts'
 import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
+import { callrail } from './callrail.ts'
 import { chargebee } from './chargebee.ts'
 import { chatwoot } from './chatwoot.ts'
+import { clickup } from './clickup.ts'
 import { customerio } from './customerio.ts'
 import { dialpad } from './dialpad.ts'
 import { eventbrite } from './eventbrite.ts'
@@ -22,6 +24,8 @@ import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
 import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
+import { mollie } from './mollie.ts'
+import { monday } from './monday.ts'
 import { paddle, paddleVariants } from './paddle.ts'
 import { pandadoc } from './pandadoc.ts'
 import { pipedrive, pipedriveEntities } from './pipedrive.ts'
@@ -34,6 +38,7 @@ import { shopify, shopifyCustomer } from './shopify.ts'
 import { slack } from './slack.ts'
 import { square } from './square.ts'
 import { stripe, stripeCustomer } from './stripe.ts'
+import { surveymonkey } from './surveymonkey.ts'
 import { svix } from './svix.ts'
 import { twilio } from './twilio.ts'
 import { typeform } from './typeform.ts'
@@ -93,6 +98,11 @@ export const ALL_SENDERS: readonly Sender[] = [
   chatwoot,
   dialpad,
   pandadoc,
+  callrail,
+  clickup,
+  monday,
+  mollie,
+  surveymonkey,
   // Its headers are those of many senders: the ones above are known better.
   svix,
 ]
