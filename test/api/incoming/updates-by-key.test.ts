@@ -132,6 +132,19 @@ describe('an event that names a record by its key, without a name or an address'
     deepEqual(await ofContact(id, 'job_title', 'website'), ['Programmer', 'https://ada.example'])
   })
 
+  it('as an opt-out in a batch comes after the event that makes its record', async () => {
+    const webhook = await test.createWebhook()
+    const { body } = await test.send(webhook, [
+      user('u-10', { email: 'u-10@example.com' }),
+      customerio('u-10', 'unsubscribed'),
+    ])
+    deepEqual(
+      body.results.map(({ action }: { action: string }) => action),
+      ['created', 'updated'],
+    )
+    deepEqual(await ofContact(body.results[0].record_id, 'do_not_contact'), [true])
+  })
+
   it('by rules of any sender updates the record, and is refused without one', async () => {
     const id = await made(await test.createWebhook(), 'u-8')
     const webhook = await test.createWebhook(rules('id>external_id', 'job>job_title', 'mail>email'))
