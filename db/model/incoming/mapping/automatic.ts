@@ -1,7 +1,9 @@
 import { splitName } from '../../records/split-name.ts'
 import { UNRELATED_WORDS } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
+import { entityOf } from '../target-entity.ts'
 import type { TargetKind } from '../types.ts'
+import { tellsDeletion } from './deletion.ts'
 import { guesser, isName, isOfEvent, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { ofOnePerson } from './one-person.ts'
@@ -57,7 +59,7 @@ export function matchesOf(
   const tags: Match[] = []
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
-  const skip = sender && skipped(sender, request)
+  const skip = (sender && skipped(sender, request)) ?? (tellsDeletion(all, kind) ? deletionOf(kind) : undefined)
   if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
   const matches = withoutStates(matchesIn(sender ? within(all, sender) : all, kind))
   const firstIndexes = firstRecords(matches)
@@ -95,6 +97,8 @@ export function matchesOf(
   if (ambiguous && !ofSender.some(({ field }) => IDENTITY.has(field))) warnings.push(ambiguous)
   return { ...known, best, tags, custom, warnings }
 }
+
+const deletionOf = (kind: TargetKind) => `the payload tells of the deletion of a ${entityOf(kind)}`
 
 function skipped(sender: Sender, request: SenderRequest): string | undefined {
   if (sender.isPing?.(request)) return `ping of ${sender.name}`

@@ -72,6 +72,17 @@ describe('of known senders, one of ours is no contact', () => {
       deepEqual(mapped(conversation(type)).fields, { ...ada, email }, type)
   })
 
+  it('and the company of Intercom is no contact, nor a contact a company', () => {
+    const item = (type: string) => ({
+      type: 'notification_event',
+      topic: `${type}.created`,
+      id: 'notif_2',
+      data: { item: { type, name: 'Ada Lovelace', website: 'https://engines.example' } },
+    })
+    deepEqual([mapped(item('company')).fields, mapped(item('company'), 'companies').fields.name], [{}, 'Ada Lovelace'])
+    deepEqual([mapped(item('contact')).fields, mapped(item('contact'), 'companies').fields], [ada, {}])
+  })
+
   it('the agents of Zendesk, but its users', () => {
     const event = (role: string) => ({
       type: 'zen:event-type:user.created',

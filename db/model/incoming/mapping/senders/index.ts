@@ -15,7 +15,7 @@ import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
 import { gumroad } from './gumroad.ts'
 import { hubspot } from './hubspot.ts'
-import { intercom } from './intercom.ts'
+import { intercom, intercomCompany } from './intercom.ts'
 import { jira } from './jira.ts'
 import { jotform } from './jotform.ts'
 import { kit } from './kit.ts'
@@ -32,7 +32,7 @@ import { pipedrive, pipedriveEntities } from './pipedrive.ts'
 import { postmark } from './postmark.ts'
 import { resend } from './resend.ts'
 import { salesforce, salesforceVariants } from './salesforce.ts'
-import { segment } from './segment.ts'
+import { segment, segmentGroup } from './segment.ts'
 import { sendgrid } from './sendgrid.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
 import { slack } from './slack.ts'
@@ -64,6 +64,7 @@ export const ALL_SENDERS: readonly Sender[] = [
   ...pipedriveEntities,
   pipedrive,
   jotform,
+  intercomCompany,
   intercom,
   stripeCustomer,
   stripe,
@@ -72,6 +73,7 @@ export const ALL_SENDERS: readonly Sender[] = [
   freshdesk,
   typeform,
   calendly,
+  segmentGroup,
   segment,
   sendgrid,
   hubspot,
