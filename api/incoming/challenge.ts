@@ -60,7 +60,9 @@ export function postedChallenge(
 ): object | undefined {
   const { challenge } = payload
   const isAsked =
-    type === 'slack' ? payload.type === 'url_verification' : type === 'token' && Object.keys(payload).length === 1
+    type === 'slack'
+      ? payload.type === 'url_verification'
+      : type === 'token' && Object.keys(payload).length === 1
   if (isAsked && isShort(challenge)) return { challenge }
   if (type !== 'zoom' || payload.event !== 'endpoint.url_validation') return undefined
   const { plainToken } = Object(payload.payload)

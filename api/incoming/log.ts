@@ -23,9 +23,9 @@ import { subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import type { Call } from './call.ts'
-import { readContent } from './read-content.ts'
 import { deliveryOf } from './delivery-id.ts'
 import { deliveryOfRecord, mapRequest } from './map-request.ts'
+import { readContent } from './read-content.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536

@@ -41,10 +41,7 @@ function reason(
  * the record and of the company that it names. A value that automatic mapping guessed and that does not fit is left out
  * with a warning, unless the record is invalid without it; a value of a rule is an issue.
  */
-export function fitMapped(
-  webhook: TargetSettings,
-  mapped: Mapped,
-): { mapped: Mapped } | { issues: Issue[] } {
+export function fitMapped(webhook: TargetSettings, mapped: Mapped): { mapped: Mapped } | { issues: Issue[] } {
   const { kind, field_mapping } = webhook
   if (kind === 'none') return { mapped }
   const settings = { ...webhook, kind }

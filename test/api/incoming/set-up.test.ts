@@ -57,7 +57,11 @@ describe('senders that can set no header', () => {
     assert.deepEqual([answer.status, answer.body], [200, { challenge: '3eZbrw1aBm2rZgRNFdxV' }])
     assert.equal((await detailOf(webhook)).message, 'challenge: nothing was written')
     assert.equal((await call('POST', `${pathOf(webhook)}?token=wrong`, { challenge: 'x' })).status, 401)
-    for (const other of [{ challenge: 'x', email: 'd@example.com' }, { challenge: 'x'.repeat(501) }, { challenge: 7 }])
+    for (const other of [
+      { challenge: 'x', email: 'd@example.com' },
+      { challenge: 'x'.repeat(501) },
+      { challenge: 7 },
+    ])
       assert.equal((await call('POST', path, other)).body.challenge, undefined)
     const signed = await test.createWebhook()
     const headers = { 'X-Webhook-Secret': signed.secret }

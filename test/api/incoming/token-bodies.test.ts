@@ -40,7 +40,9 @@ describe('a body that is a token of Dialpad', () => {
   })
 
   it('is in the log as JSON, and is replayed from there', async () => {
-    const webhook = await webhookOf({ field_mapping: { mode: 'manual', rules: [{ from: 'state', to: 'email' }] } })
+    const webhook = await webhookOf({
+      field_mapping: { mode: 'manual', rules: [{ from: 'state', to: 'email' }] },
+    })
     const refused = await send(webhook, tokenOf(JSON.stringify(call()), secret), 'application/jwt')
     equal(refused.status, 400)
     const [entry] = await test.logs(webhook)
@@ -61,8 +63,13 @@ describe('a body that is a token of Dialpad', () => {
     equal((await send(webhook, token, 'application/jwt')).body.action, 'created')
     equal((await send(webhook, token, 'text/plain')).body.message, 'already received')
     const [head, , signature] = token.split('.')
-    const other = Buffer.from(JSON.stringify(call({ contact: { email: 'eve@example.com' } }))).toString('base64url')
-    equal((await send(webhook, `${head}.${other}.${signature}`, 'application/jwt')).body.error, 'invalid_secret')
+    const other = Buffer.from(JSON.stringify(call({ contact: { email: 'eve@example.com' } }))).toString(
+      'base64url',
+    )
+    equal(
+      (await send(webhook, `${head}.${other}.${signature}`, 'application/jwt')).body.error,
+      'invalid_secret',
+    )
     const plain = await send(webhook, JSON.stringify(call()), 'application/json')
     deepEqual([plain.status, plain.body.error], [401, 'missing_secret'])
     const text = await send(webhook, tokenOf('no JSON', secret), 'application/jwt')

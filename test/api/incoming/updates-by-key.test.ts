@@ -185,7 +185,11 @@ describe('an event of a known sender in which rules find a default only', () => 
         },
       })
       for (let n = 0; n < 10; n++) {
-        const { status, body } = await test.send(webhook, { type: 'track', messageId: `t-${n}`, event: 'Ping' })
+        const { status, body } = await test.send(webhook, {
+          type: 'track',
+          messageId: `t-${n}`,
+          event: 'Ping',
+        })
         deepEqual(
           [status, body.message],
           [200, 'the payload of Segment has nothing of a contact: nothing was written'],

@@ -59,7 +59,8 @@ export function matchesOf(
   const tags: Match[] = []
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
-  const skip = (sender && skipped(sender, request)) ?? (tellsDeletion(all, kind) ? deletionOf(kind) : undefined)
+  const skip =
+    (sender && skipped(sender, request)) ?? (tellsDeletion(all, kind) ? deletionOf(kind) : undefined)
   if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
   const matches = withoutStates(matchesIn(sender ? within(all, sender) : all, kind))
   const firstIndexes = firstRecords(matches)
@@ -69,9 +70,7 @@ export function matchesOf(
       !entry || people.has(entry.list) || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
   )
   const { found, ambiguous } =
-    kind === 'contacts'
-      ? ofOnePerson(first, people, emailsOfOurs(all), isOfEvent(all))
-      : { found: first }
+    kind === 'contacts' ? ofOnePerson(first, people, emailsOfOurs(all), isOfEvent(all)) : { found: first }
   for (const match of found) {
     if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)

@@ -26,7 +26,12 @@ export const tellsDeletion = (all: Leaf[], kind: TargetKind): boolean =>
 
 function isDeletion(text: string, kind: TargetKind): boolean {
   // The name of an event is short.
-  const words = text.length > 100 ? [] : spaced(text).toLowerCase().split(/[^a-z]+/)
+  const words =
+    text.length > 100
+      ? []
+      : spaced(text)
+          .toLowerCase()
+          .split(/[^a-z]+/)
   const isSubject = (word = '') =>
     SUBJECT_WORDS[kind].has(word) || OTHER_NAMES[kind]?.includes(word.replace(/s$/, '')) === true
   const [first = '', second, ...others] = words

@@ -13,7 +13,8 @@ const SHORT = /^(unsub|spam)$/i
 const SHORT_IN = new Set('event eventtype eventname action'.split(' '))
 
 /** `emailsUnsubscribed` is written as `emails Unsubscribed`. */
-export const spaced = (text: string) => text.replace(/(\p{Lowercase_Letter})(\p{Uppercase_Letter})/gu, '$1 $2')
+export const spaced = (text: string) =>
+  text.replace(/(\p{Lowercase_Letter})(\p{Uppercase_Letter})/gu, '$1 $2')
 
 /** Whether a value says that the person must not be contacted. A no is not the opposite: it says nothing. */
 export function saysOptOut({ name, value, context }: Leaf): boolean {

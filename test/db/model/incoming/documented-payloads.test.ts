@@ -141,8 +141,11 @@ describe('the person in the documented payload of', () => {
     deepEqual(fieldsOf(document([signer])), { ...ada, email })
     const two = document([signer, { ...signer, first_name: 'Bob', email: 'bob@example.com' }])
     deepEqual(fieldsOf(two), {})
-    const [{ data }] = two.items as [{ data: object }]
-    const completed = { event: 'recipient_completed', data: { ...data, action_by: signer, action_date: '2026' } }
+    const { data } = two.items[0]!
+    const completed = {
+      event: 'recipient_completed',
+      data: { ...data, action_by: signer, action_date: '2026' },
+    }
     const { fields, warnings } = mapPayload(completed, settings)
     deepEqual([fields, warnings], [{ ...ada, email }, undefined])
   })

@@ -13,11 +13,19 @@ const email = 'ada@example.com'
 describe('what tells of a deletion makes no record', () => {
   const customer = { object: 'customer', id: 'cus_1', name: 'Ada Lovelace', email }
   const stripe = (type: string) => ({ object: 'event', id: 'evt_1', type, data: { object: customer } })
-  const shopify = { shop_id: 1, shop_domain: 'mill.example', customer: { id: 1, email, phone: '+442079460000' } }
+  const shopify = {
+    shop_id: 1,
+    shop_domain: 'mill.example',
+    customer: { id: 1, email, phone: '+442079460000' },
+  }
   const issue = { id: 1, node_id: 'n', title: 'The mill jams' }
   const deletions: [string, Payload, TargetKind, Record<string, string>?][] = [
     ['Stripe', stripe('customer.deleted'), 'contacts'],
-    ['Chargebee', { object: 'event', event_type: 'customer_deleted', content: { customer: { email } } }, 'contacts'],
+    [
+      'Chargebee',
+      { object: 'event', event_type: 'customer_deleted', content: { customer: { email } } },
+      'contacts',
+    ],
     [
       'Shopify, by header',
       { ...shopify, orders_to_redact: [7] },
@@ -31,13 +39,22 @@ describe('what tells of a deletion makes no record', () => {
       { 'x-shopify-topic': 'customers/data_request' },
     ],
     ['WooCommerce', { id: 5 }, 'deals', { 'x-wc-webhook-topic': 'order.deleted' }],
-    ['GitHub', { action: 'deleted', issue, repository: {}, sender: {} }, 'tasks', { 'x-github-event': 'issues' }],
+    [
+      'GitHub',
+      { action: 'deleted', issue, repository: {}, sender: {} },
+      'tasks',
+      { 'x-github-event': 'issues' },
+    ],
     [
       'Linear',
       { action: 'remove', type: 'Issue', data: issue, webhookId: 'w', webhookTimestamp: 1 },
       'tasks',
     ],
-    ['Jira', { webhookEvent: 'jira:issue_deleted', timestamp: 1, issue: { id: '1', fields: { summary: 'x' } } }, 'tasks'],
+    [
+      'Jira',
+      { webhookEvent: 'jira:issue_deleted', timestamp: 1, issue: { id: '1', fields: { summary: 'x' } } },
+      'tasks',
+    ],
     ['monday.com', { event: { boardId: 1, pulseId: 2, pulseName: 'x', type: 'delete_pulse' } }, 'tasks'],
     ['another sender', { event: 'contact.deleted', data: { name: 'Ada Lovelace', email } }, 'contacts'],
     ['another sender, in camel case', { eventType: 'leadDeleted', lead: { email } }, 'contacts'],
@@ -51,7 +68,12 @@ describe('what tells of a deletion makes no record', () => {
 
   it('what tells of the end of something else does', () => {
     equal(mapped(stripe('customer.updated')).fields.email, email)
-    for (const event of ['order.deleted', 'contact.tag.deleted', 'booking.removed', 'customer.subscription.deleted'])
+    for (const event of [
+      'order.deleted',
+      'contact.tag.deleted',
+      'booking.removed',
+      'customer.subscription.deleted',
+    ])
       equal(mapped({ event, customer: { email } }).fields.email, email, event)
     equal(mapped({ event: 'contact.deleted', deal: { name: 'Mill' } }, 'deals').fields.name, 'Mill')
     const form = { email, message: 'please delete contact', subject: 'contact deleted' }
@@ -79,7 +101,10 @@ describe('of known senders, one of ours is no contact', () => {
       id: 'notif_2',
       data: { item: { type, name: 'Ada Lovelace', website: 'https://engines.example' } },
     })
-    deepEqual([mapped(item('company')).fields, mapped(item('company'), 'companies').fields.name], [{}, 'Ada Lovelace'])
+    deepEqual(
+      [mapped(item('company')).fields, mapped(item('company'), 'companies').fields.name],
+      [{}, 'Ada Lovelace'],
+    )
     deepEqual([mapped(item('contact')).fields, mapped(item('contact'), 'companies').fields], [ada, {}])
   })
 
@@ -99,14 +124,24 @@ describe('of known senders, one of ours is no contact', () => {
     const event = (id: string) => ({
       event: 'meeting.participant_joined',
       event_ts: 1,
-      payload: { account_id: 'A', object: { host_id: 'H', participant: { id, user_name: 'Ada Lovelace', email } } },
+      payload: {
+        account_id: 'A',
+        object: { host_id: 'H', participant: { id, user_name: 'Ada Lovelace', email } },
+      },
     })
     deepEqual(mapped(event('H')).fields, {})
     for (const id of ['P', '']) deepEqual(mapped(event(id)).fields, { ...ada, email }, id)
   })
 
   it('the user of a command of Slack', () => {
-    const command = { command: '/lead', text: 'Ada', user_id: 'U1', user_name: 'grace', trigger_id: '1.2', team_id: 'T' }
+    const command = {
+      command: '/lead',
+      text: 'Ada',
+      user_id: 'U1',
+      user_name: 'grace',
+      trigger_id: '1.2',
+      team_id: 'T',
+    }
     deepEqual(mapped(command).fields, {})
   })
 })
@@ -122,7 +157,10 @@ describe('a group of Segment', () => {
       context: { traits: { email, firstName: 'Ada' } },
     }
     const { fields, company_name } = mapped(payload)
-    deepEqual([fields, company_name], [{ email, first_name: 'Ada', external_id: 'u-1' }, 'Analytical Engines'])
+    deepEqual(
+      [fields, company_name],
+      [{ email, first_name: 'Ada', external_id: 'u-1' }, 'Analytical Engines'],
+    )
     const company = mapped(payload, 'companies').fields
     deepEqual([company.name, company.external_id], ['Analytical Engines', 'g-1'])
   })

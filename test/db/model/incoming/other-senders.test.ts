@@ -18,7 +18,12 @@ describe('a contact of the documented payload of', () => {
   it('ClickUp is nobody: the user of a change is ours', () => {
     const user = { id: 183, username: 'Grace Hopper', email: ours, initials: 'GH' }
     const change = { id: '1', type: 1, field: 'status', user, before: null, after: { status: 'open' } }
-    const { fields, skip } = mapped({ event: 'taskCreated', history_items: [change], task_id: '1vj', webhook_id: 'w' })
+    const { fields, skip } = mapped({
+      event: 'taskCreated',
+      history_items: [change],
+      task_id: '1vj',
+      webhook_id: 'w',
+    })
     deepEqual(fields, {})
     equal(skip, 'notification of ClickUp without the data of a record')
     deepEqual(fieldsOf({ history_items: [change] }), {})
@@ -71,7 +76,13 @@ describe('a contact of the documented payload of', () => {
 
   it('Basecamp is nobody: the creator is ours, and the project a thing', () => {
     const creator = { id: 1, name: 'Grace Hopper', email_address: ours, time_zone: 'Europe/London' }
-    const recording = { id: 2, status: 'active', title: 'Mend it', type: 'Todo', bucket: { id: 3, name: 'Mill' } }
+    const recording = {
+      id: 2,
+      status: 'active',
+      title: 'Mend it',
+      type: 'Todo',
+      bucket: { id: 3, name: 'Mill' },
+    }
     deepEqual(fieldsOf({ id: 4, kind: 'todo_created', recording: { ...recording, creator }, creator }), {})
   })
 
@@ -89,7 +100,10 @@ describe('a contact of the documented payload of', () => {
       requester_email_address: ours,
       signatures: [{ signer_email_address: email, signer_name: 'Ada Lovelace', status_code: 'signed' }],
     }
-    deepEqual(fieldsOf({ event: { event_type: 'signature_request_signed' }, signature_request }), { ...ada, email })
+    deepEqual(fieldsOf({ event: { event_type: 'signature_request_signed' }, signature_request }), {
+      ...ada,
+      email,
+    })
   })
 
   it('CallRail is the caller, without the company of the account', () => {
@@ -110,7 +124,14 @@ describe('a contact of the documented payload of', () => {
   })
 
   it('Monday is nobody, and of a changed address the new one', () => {
-    const event = { userId: 9, boardId: 1, pulseId: 2, pulseName: 'Mill', groupName: 'Leads', type: 'create_pulse' }
+    const event = {
+      userId: 9,
+      boardId: 1,
+      pulseId: 2,
+      pulseName: 'Mill',
+      groupName: 'Leads',
+      type: 'create_pulse',
+    }
     deepEqual(fieldsOf({ event }), {})
     const changed = (value: object | null) => ({
       event: { ...event, type: 'update_column_value', value, previousValue: { email: 'old@example.com' } },
@@ -125,12 +146,21 @@ describe('a contact of the documented payload of', () => {
   })
 
   it('Gravity Forms is nobody, as its fields have numbers, and WPForms whom its names name', () => {
-    const entry = { id: '12', form_id: '3', ip: '192.0.2.1', source_url: 'https://mill.example/contact', status: 'active' }
+    const entry = {
+      id: '12',
+      form_id: '3',
+      ip: '192.0.2.1',
+      source_url: 'https://mill.example/contact',
+      status: 'active',
+    }
     deepEqual(fieldsOf({ ...entry, created_by: '1', '1.3': 'Ada', '1.6': 'Lovelace', '2': email }), {})
-    deepEqual(fieldsOf({ 'First Name': 'Ada', 'Last Name': 'Lovelace', 'E-mail': email, form_name: 'Contact' }), {
-      ...ada,
-      email,
-    })
+    deepEqual(
+      fieldsOf({ 'First Name': 'Ada', 'Last Name': 'Lovelace', 'E-mail': email, form_name: 'Contact' }),
+      {
+        ...ada,
+        email,
+      },
+    )
   })
 })
 
@@ -147,14 +177,26 @@ describe('an opt-out is recorded of', () => {
     ['Mailjet', { event: 'unsub', time: 1, email, mj_list_id: 9 }],
     ['Mailjet, a complaint', { event: 'spam', time: 1, email, source: 'JMRPP' }],
     ['MailerLite', { event: 'subscriber.spam_reported', id: '1', email, status: 'junk' }],
-    ['Zoho Campaigns', { webhook_name: 'Spam', action: 'spam', data: [{ contact_email: email, from: ours }] }],
+    [
+      'Zoho Campaigns',
+      { webhook_name: 'Spam', action: 'spam', data: [{ contact_email: email, from: ours }] },
+    ],
     ['Elastic Email', { status: 'AbuseReport', to: email, email }],
   ]
   for (const [sender, payload] of events)
-    it(sender, () => deepEqual(optOut(payload as Payload), [email, true], JSON.stringify(fieldsOf(payload as Payload))))
+    it(sender, () =>
+      deepEqual(optOut(payload as Payload), [email, true], JSON.stringify(fieldsOf(payload as Payload))),
+    )
 
   it('none of what only sounds like one', () => {
-    for (const type of ['complaint', 'Complaint', 'spam', 'emailsSubscribed', 'unsubmitted', 'contactSubscribed'])
+    for (const type of [
+      'complaint',
+      'Complaint',
+      'spam',
+      'emailsSubscribed',
+      'unsubmitted',
+      'contactSubscribed',
+    ])
       equal(fieldsOf({ type, email }).do_not_contact, undefined, type)
     equal(fieldsOf({ status: 'spam', email }).do_not_contact, undefined)
   })
