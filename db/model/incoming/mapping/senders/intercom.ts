@@ -42,7 +42,7 @@ export const intercom: Sender = {
   guessIn: ['data.item.custom_attributes'],
 }
 
-/** Of a company, the name is none of a person. */
+/** Notifications about a company, whose name is none of a person. */
 export const intercomCompany: Sender = {
   ...intercom,
   matches: (request) => intercom.matches(request) && textAt(request.payload, 'data.item.type') === 'company',

@@ -38,7 +38,7 @@ export const segment: Sender = {
   },
 }
 
-/** Of a group the traits are those of the company, and only the context has those of the user. */
+/** The traits of a group are those of a company; only the context has those of the user. */
 export const segmentGroup: Sender = {
   ...segment,
   matches: (request) => segment.matches(request) && request.payload.type === 'group',
