@@ -153,11 +153,17 @@ export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
 }
 
-/** Throws if a transaction of an organization, which no organization has, fails. */
-export async function pingTenant(db: Pick<Database, 'tenant'>): Promise<void> {
-  await db.tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, {
-    readOnly: true,
-  })
+/** Time for a connection, after which a transaction waits for others and says nothing. */
+const BUSY_MS = 1_000
+
+/**
+ * Throws if PostgreSQL refuses transactions of the system or of organizations, which have another login. One of an
+ * organization that only waits, because others have all connections, says nothing: a busy process must stay ready.
+ */
+export async function pingLogins(db: Pick<Database, 'system' | 'tenant'>): Promise<void> {
+  const none = () =>
+    db.tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, { readOnly: true })
+  await Promise.all([ping(db.system), Promise.race([none(), pause(BUSY_MS)])])
 }
 
 /** Default of `maxWaitMs` for a connection. */

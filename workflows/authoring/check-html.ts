@@ -7,7 +7,7 @@ import type { Types } from './types.ts'
 /** The roots of values that people outside of the organization write. */
 const FOREIGN = ['trigger', 'inputs', 'item']
 /** The filters after which a text has no signs of HTML, or is meant as HTML. */
-const ESCAPED = ['escape', 'escape_once', 'strip_html', 'url_encode', 'date']
+const ESCAPED = ['escape', 'escape_once', 'strip_html', 'url_encode', 'date', 'format_number', 'to_fixed']
 const PLACEHOLDER = /\{\{[^{}]*\}\}/g
 
 /** Warns about texts of others in HTML: what looks like a tag in a name is one, such as a link of a stranger. */

@@ -81,7 +81,7 @@ export function contextOf({
     progress,
     hide,
     renderWith: (text: string, values: Scope) => render(text, { ...scope, ...values }),
-    renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
+    renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items, organization.id),
     ...effects,
   }
   return Object.setPrototypeOf(context, NO_EFFECTS)

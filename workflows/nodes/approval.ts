@@ -68,7 +68,7 @@ export const approval = defineNode({
       })
       .nullable()
       .describe(
-        'The key or user; of type `link` for a decision at the link, with `shown_to` if the API showed it to a key or user.',
+        'Who decided: the `id` of a key or user, or of type `link` somebody at the link, with the key or user in `shown_to` that the API showed it to.',
       ),
     answered_at: z.iso.datetime().nullable(),
   }),

@@ -1,6 +1,6 @@
 import { type ConfigIssue, checkConfig } from '../language/config.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
-import { defineField, meantBy, nearestName, REMOVE } from '../language/problems.ts'
+import { defineField, makeUnique, meantBy, nearestName, notUnique, REMOVE } from '../language/problems.ts'
 import { repairHint } from '../language/repair.ts'
 import { allowedValues, maskOf, UNKNOWN } from '../language/value-types.ts'
 import { isObject } from '../shared/is-object.ts'
@@ -33,7 +33,11 @@ export function checkValues(config: Authored, { entities }: Catalogue): ConfigPr
 }
 
 /** The custom fields that a config names: in what it writes, and in filters, `sort` and `by`. */
-function customProblems(entity: string, { customFields }: RecordKind, config: Authored): ConfigProblem[] {
+function customProblems(
+  entity: string,
+  { customFields, uniqueFields }: RecordKind,
+  config: Authored,
+): ConfigProblem[] {
   if (!customFields) return []
   const { filters, sort, by } = config
   const written = WRITTEN.flatMap((member) =>
@@ -93,7 +97,16 @@ function customProblems(entity: string, { customFields }: RecordKind, config: Au
       },
     ]
   })
-  return [...unknown, ...refused, ...hidden]
+  const key = config.operation === 'upsert' ? named(by) : undefined
+  if (key === undefined || !Object.hasOwn(customFields, key) || uniqueFields?.includes(key))
+    return [...unknown, ...refused, ...hidden]
+  const keyless: ConfigProblem = {
+    code: 'unknown_custom_field',
+    message: notUnique(entity, key),
+    path: ['by'],
+    hint: makeUnique(entity, key),
+  }
+  return [...unknown, ...refused, ...hidden, keyless]
 }
 
 export const kindOf = (entity: unknown, entities: Catalogue['entities']): RecordKind | undefined =>

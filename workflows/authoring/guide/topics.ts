@@ -90,7 +90,7 @@ export const TOPICS: Record<string, Topic> = {
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
-        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
+        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of an earlier node. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `.workflow_id`, `.workflow_name`, `.started_at`; `org.id`, `.name`, `.currency`, `.timezone`; `env.<name>`: settings of the organization.',
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
@@ -104,7 +104,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. They are Liquid's; \`sort\` and \`sort | reverse\` put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. \`date\` writes UTC; format_date has time zones.`,
+        `Filters: ${FILTERS.join(', ')}. Sorts put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
