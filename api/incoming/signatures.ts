@@ -103,10 +103,38 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
     given: [header(request, 'x-square-hmacsha256-signature')],
     expected: sha256(secret, request.url, bytes).toString('base64'),
   }),
+  chatwoot(request, bytes, secret) {
+    const time = header(request, 'x-chatwoot-timestamp')
+    const expected = `sha256=${sha256(secret, `${time}.`, bytes).toString('hex')}`
+    return { given: [header(request, 'x-chatwoot-signature')], expected, seconds: secondsOf(time) }
+  },
+  pandadoc: ({ url }, bytes, secret) => ({
+    given: [/[?&]signature=([^&#]*)/.exec(url)?.[1] ?? ''],
+    expected: sha256(secret, bytes).toString('hex'),
+  }),
+  dialpad(_request, bytes, secret) {
+    const token = signedToken(bytes)
+    return token && { given: [token.signature], expected: sha256(secret, token.signed).toString('base64url') }
+  },
   linkedin,
   twilio,
   sendgrid,
   mailgun,
+}
+
+/**
+ * The parts of a body that is a JSON Web Token (RFC 7515) and nothing else. Its header is not asked for the algorithm: the
+ * sender chooses it, and who verifies must not let it.
+ */
+function signedToken(bytes: Buffer): { signed: string; payload: string; signature: string } | undefined {
+  const parts = /^([\w-]+\.([\w-]+))\.([\w-]+)$/.exec(bytes.toString('latin1'))
+  return parts ? { signed: parts[1]!, payload: parts[2]!, signature: parts[3]! } : undefined
+}
+
+/** What a sender says in a body that is a token; undefined for another body. */
+export function payloadOfToken(bytes: Buffer): Buffer | undefined {
+  const token = signedToken(bytes)
+  return token && Buffer.from(token.payload, 'base64url')
 }
 
 /** The time in seconds that the headers of a signed request have; undefined if its sender signs none. */

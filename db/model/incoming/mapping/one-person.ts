@@ -44,11 +44,13 @@ const ROLE = 3
  * near, as two items of a list are, none is chosen, with a warning: a wrong person is worse than none. Pure.
  * @param lists the paths of lists of which each item is a person.
  * @param ours the emails of people whose role is ours: an organizer is often one of the attendees too.
+ * @param isEvent whether the payload tells of an event: a name alone is that of a thing there, such as the webhook.
  */
 export function ofOnePerson(
   found: Match[],
   lists: ReadonlySet<string> = new Set(),
   ours: ReadonlySet<string> = new Set(),
+  isEvent = false,
 ): { found: Match[]; ambiguous?: string } {
   const itemOf = ({ leaf: { entry } }: Match) =>
     entry && lists.has(entry.list) ? `${entry.list}[${entry.index}]` : undefined
@@ -60,7 +62,10 @@ export function ofOnePerson(
     }
   const people = withoutOurs(candidates(groups), ours)
   const [person, ...others] = people
-  if (!person) return { found }
+  if (!person) {
+    const things = isEvent ? groups.filter((group) => group.rank < ROLE && isNameOfThing(group)) : []
+    return { found: found.filter((match) => !things.some(({ matches }) => matches.includes(match))) }
+  }
   if (others.length > 0)
     return {
       found: found.filter(
