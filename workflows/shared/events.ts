@@ -41,9 +41,9 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
         subject,
       }))
   }),
-  { name: 'deal.stage_changed', title: 'A deal moved to another stage', subject: 'deal' },
-  { name: 'deal.won', title: 'A deal was won', subject: 'deal' },
-  { name: 'deal.lost', title: 'A deal was lost', subject: 'deal' },
+  { name: 'deal.stage_changed', title: 'A deal that exists moved to another stage', subject: 'deal' },
+  { name: 'deal.won', title: 'A deal was won, or created as won', subject: 'deal' },
+  { name: 'deal.lost', title: 'A deal was lost, or created as lost', subject: 'deal' },
   { name: 'task.assigned', title: 'A task was assigned', subject: 'task' },
   { name: 'task.reminder', title: 'The time of the reminder of a task has come', subject: 'task' },
   { name: 'task.completed', title: 'A task was completed', subject: 'task' },
