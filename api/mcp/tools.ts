@@ -18,7 +18,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   search_records: {
     title: 'Search records',
     description:
-      'Lists and searches records (contacts, companies, deals, …) and other resources, page by page. `q` is full text; `filters` compares fields; `related_to` lists what is associated with a record. Ask for few `fields` and a small `limit`. For documents use search_knowledge, for totals query_analytics, for runs get_run.',
+      'Lists and searches records and other resources, page by page. `q` is full text; `filters` compares fields; `related_to` lists what is associated with a record. Ask for few `fields` and a small `limit`. For documents use search_knowledge, for totals query_analytics, for runs get_run.',
     example: {
       kind: 'deals',
       filters: { stage: 'won', 'amount[gte]': 1000 },
@@ -35,7 +35,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   create_record: {
     title: 'Create a record',
     description:
-      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists: nothing prevents duplicates. To write many at once use update_record with the action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
+      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists: nothing prevents duplicates. For many at once use update_record, action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
     example: { kind: 'contacts', fields: { first_name: 'Ada', email: 'ada@example.com' } },
   },
   update_record: {
@@ -47,7 +47,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   delete_record: {
     title: 'Delete a record',
     description:
-      'Deletes a record or resource. Records can be restored for 30 days (update_record, action restore); other resources cannot. To end only an association use link_records with the action unlink. Needs a confirmation.',
+      'Deletes a record or resource. Records can be restored for 30 days (update_record, action restore); other resources cannot. To end an association use link_records, action unlink. Needs a confirmation.',
     example: { kind: 'tasks', id: '0198…' },
   },
   link_records: {
@@ -73,7 +73,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   get_node_types: {
     title: 'Node types of workflows',
     description:
-      'Lists the types of nodes that a workflow is made of, or retrieves one with its config schema, output and example. Use it while writing a spec; read get_authoring_guide first.',
+      'Lists the types of nodes that a workflow is made of, or retrieves one with its config schema, output and example. Read get_authoring_guide first.',
     defaults: ['get_node_type', 'list_node_types'],
   },
   get_authoring_guide: {
@@ -118,7 +118,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   test_node: {
     title: 'Test a node',
     description:
-      'Runs one node alone, with sample inputs, with its real effects; the confirmation shows the calls that it would make. Use it to check a config before it is in a workflow.',
+      'Runs one node alone, with sample inputs, with its real effects; the confirmation shows the calls that it would make. It checks a config before it is in a workflow.',
     defaults: ['test_node_of_workflow', 'test_node'],
   },
   search_templates: {

@@ -58,7 +58,7 @@ interface Line {
 /** Writes the records of rows. A row with any issue writes nothing. */
 export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
   const filled = rows.filter(({ cells }) => cells.some(isFilled))
-  const turn = createTurns()
+  const turn = createTurns(tx.organizationId)
   const lines: Line[] = []
   for (const row of filled) {
     lines.push(lineOf(job, row))
@@ -169,7 +169,7 @@ async function addAllIssues(tx: Tenant, job: Job, lines: Line[]): Promise<void> 
   if (refused.length === 0) return
   const rules = await lockFieldRules(tx, job.entity)
   const readFields = job.mode === 'create' ? preparedCustomFields : readCustomFields
-  const turn = createTurns()
+  const turn = createTurns(tx.organizationId)
   for (const line of refused) {
     await turn()
     const issues = [

@@ -37,7 +37,7 @@ export async function revertSet(tx: Tenant, kind: KindName, reverts: Revert[]): 
     lockWithLinked(tx, definition, ids, []),
   ])
   const summed = await withSums(tx, definition, ids)
-  const drafts = await settleEach(reverts, async ({ id, ifVersion, past }): Promise<Draft> => {
+  const drafts = await settleEach(tx, reverts, async ({ id, ifVersion, past }): Promise<Draft> => {
     const before = locked.record({ entity: kind, id })
     if (!before) throw await recordNotFound(tx, definition, id)
     requireVersion(definition.object, before.version, ifVersion)

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { turnsOf } from '../../workflows/shared/turns.ts'
 import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
 import { searchTextOf, writableColumns } from '../model/records/columns.ts'
 import type { Kind } from '../model/records/kind.ts'
@@ -35,6 +36,9 @@ export async function sendWrites(tx: Tenant, kind: Kind, writes: Write[]): Promi
     organizationId,
     cause,
   ]
+  // The statement of a few is sent at once: `last` and callers count on the order of statements.
+  const turn = turnsOf(organizationId, writes.length)()
+  if (turn) await turn
   const made = writes.map((write) => ({
     write,
     events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),

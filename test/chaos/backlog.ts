@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { connect } from '../../db/postgres/connect.ts'
-import { drained } from '../load/account.ts'
+import { haveEnded } from '../load/account.ts'
 import { startBacklog } from '../load/operations.ts'
 import type { Fault } from './situation.ts'
 
@@ -27,7 +27,8 @@ export const backlogStarted: Fault = {
       await startBacklog(load, RUNS, AT_ONCE)
     })
     const db = connect({ url: system.stack.databaseUrl, poolSize: 2 })
-    const isDrained = await drained(db, DRAIN_MS).finally(() => db.close())
+    const ids = load.ledger.backlog.map(({ id }) => id)
+    const isDrained = await haveEnded(db, ids, DRAIN_MS).finally(() => db.close())
     if (!isDrained) throw new Error(`the backlog has not ended within ${DRAIN_MS / 1_000} s`)
     const warnings = readFileSync(log).subarray(before).toString().split('\n').filter(isWarning)
     if (warnings.length > 0)

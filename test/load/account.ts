@@ -43,6 +43,15 @@ export async function drained(db: Database, milliseconds: number): Promise<boole
   return false
 }
 
+/** Waits until the runs have ended, while others may begin. @returns false if the time is over before. */
+export async function haveEnded(db: Database, runs: string[], milliseconds: number): Promise<boolean> {
+  for (const until = Date.now() + milliseconds; Date.now() < until; await pause(500)) {
+    const open = db.system('runs').whereRaw('id = any(?)', [runs]).whereIn('status', ['queued', 'running'])
+    if (!(await open.first('id'))) return true
+  }
+  return false
+}
+
 export async function countOpen(db: Database): Promise<Open> {
   const { rows } = await db.system.raw<{ rows: [Open] }>(
     `select cast((select count(*) from runs where status in ('queued', 'running')) as integer) as runs,

@@ -173,6 +173,8 @@ export const FREE = {
     'listBulkJobs',
     'undoBulkJob',
     'listErasures',
+    'listExchangeRates',
+    'setExchangeRates',
     'undoImport',
     'revertRecord',
     'listFiles',

@@ -91,8 +91,8 @@ export class Loops {
 
   private async beginTurns(row: RunNode, frame: Frame, turns: NodeTurns): Promise<void> {
     const { rows, host } = this.deps
-    const { initial, max_turns: count, ...settings } = turns
-    row.input = { max_turns: count, ...settings }
+    const { initial, max_turns: count, ...others } = turns
+    row.input = { max_turns: count, ...others }
     row.status = 'waiting'
     row.output = null
     const kept = await host.kept?.(loopKey(frame.path, row.node_id))
@@ -118,15 +118,15 @@ export class Loops {
   endItem(frame: Frame): void {
     const { rows } = this.deps
     let output: unknown
-    let setting = 'output'
+    let member = 'output'
     let met = false
     try {
       output = this.outputOf(frame)
-      setting = 'until'
+      member = 'until'
       met = isRepeat(frame.loop!) && this.isMet(frame)
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
-      this.failItem(frame, { code: error.code, message: `${setting}: ${error.message}` })
+      this.failItem(frame, { code: error.code, message: `${member}: ${error.message}` })
       return
     }
     if (met) this.met.add(frame.loop!)
@@ -263,10 +263,10 @@ export class Loops {
     throw new NodeError('invalid_config', `must be true or false, and is ${shown}`)
   }
 
-  /** Renders a setting of a loop as in its body. */
-  private renderIn(frame: Frame, setting: unknown): unknown {
+  /** Renders a text of a loop as in its body. */
+  private renderIn(frame: Frame, value: unknown): unknown {
     const { facts, limits } = this.deps
-    return renderAtEnd(setting, scopeOf(facts, frame), limits.valueBytes)
+    return renderAtEnd(value, scopeOf(facts, frame), limits.valueBytes)
   }
 
   private ended(frame: Frame): void {

@@ -85,7 +85,7 @@ export const filterItems = defineNode({
       removed: 2,
     },
   },
-  async run({ items, match, conditions }) {
+  async run({ items, match, conditions }, { organization }) {
     for (const { field } of conditions) {
       const meant = field === undefined ? undefined : meantField(items, field)
       if (field !== undefined && meant !== undefined) throw missingField(field, `did you mean ${meant}?`)
@@ -93,11 +93,11 @@ export const filterItems = defineNode({
     const tests = conditions.map(({ field, operator, right }) => ({
       field,
       read: fieldReader(field),
-      holds: comparison(operator, right),
+      holds: comparison(operator, right, organization.timezone),
       // A list is searched in constant time.
       cost: operator === 'in' || operator === 'not_in' ? 1 : costOf(right),
     }))
-    const turn = createTurns()
+    const turn = createTurns(organization.id)
     const kept: unknown[] = []
     let left: number = LIST.comparisons
     for (const [index, item] of items.entries()) {

@@ -72,12 +72,12 @@ export const SECRETS = {
   part: 12,
 } as const
 
-/** The settings of an organization, which nodes read as `env.<name>`. */
+/** The environment variables of an organization, which nodes read as `env.<name>`. */
 export const ENV = {
   count: 100,
   /** Characters of one value. */
   characters: 4_096,
-  /** Bytes of all settings as JSON: each segment of a run reads them. */
+  /** Bytes of all of them as JSON: each segment of a run reads them. */
   bytes: 32_768,
 } as const
 

@@ -13,6 +13,7 @@ import {
 import type { Issue } from '../errors.ts'
 import { commonFields } from './common-fields.ts'
 import type { CustomFieldType } from './custom-fields/types.ts'
+import type { Rates } from './exchange-rates.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
 import { kinds } from './kinds/index.ts'
@@ -33,6 +34,8 @@ export interface Filter {
   values: string[]
   /** The type of a custom field with a definition. */
   type?: CustomFieldType
+  /** The rates of amounts in several currencies: see worth.ts. */
+  rates?: Rates
 }
 
 /** The common fields whose type is one of a kind's own fields. */

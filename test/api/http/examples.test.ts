@@ -306,6 +306,8 @@ describe('the example responses of the document', () => {
     await example('getPipeline', { params })
     await example('updatePipeline', { params })
     await example('deletePipeline', { params })
+    await example('setExchangeRates')
+    await example('listExchangeRates')
   }
 
   async function views() {
