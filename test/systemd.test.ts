@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { readConfig as readApiConfig } from '../api/config.ts'
-import { SECRET_SETTINGS } from '../db/process/secret-files.ts'
+import { SECRET_VARIABLES } from '../db/process/secret-files.ts'
 import { startVariables } from '../worker/dev/config.ts'
 import { SHARED_DATA } from './support/bundle.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
@@ -73,7 +73,7 @@ describe('the units of systemd', () => {
     for (const [name, unit] of units) {
       const loaded = (unit.get('LoadCredential') ?? []).map((line) => line.split(':')[0])
       for (const [setting, value] of settingsOf(unit)) {
-        const secret = SECRET_SETTINGS.find((one) => setting === `${one}_FILE`)
+        const secret = SECRET_VARIABLES.find((one) => setting === `${one}_FILE`)
         if (secret) assert.ok(loaded.includes(value.replace('%d/', '')), `${name}: ${setting}`)
         else
           assert.ok(
@@ -85,7 +85,7 @@ describe('the units of systemd', () => {
     }
     for (const [setting] of exampleSettings()) {
       assert.ok(Object.hasOwn(startVariables.shape, setting), setting)
-      assert.ok(!SECRET_SETTINGS.includes(setting), setting)
+      assert.ok(!SECRET_VARIABLES.includes(setting), setting)
     }
   })
 

@@ -64,21 +64,21 @@ async function valuesFor(tx: Tenant, queries: AnalyticsQuery[]): Promise<Record<
 }
 
 /**
- * Planner settings of the scans. A covering index is read instead of the larger table, which PostgreSQL's default
- * random_page_cost rules out. JIT compilation is off, and a scan has a time limit. They are set in a savepoint, because
- * a node runs in the transaction of its segment.
+ * Runs scans with their own parameters of PostgreSQL. A covering index is read instead of the larger table, which the
+ * default random_page_cost rules out. JIT compilation is off, and a scan has a time limit. They are set in a savepoint,
+ * because a node runs in the transaction of its segment.
  */
 async function scanning<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  const settings = [
+  const parameters = [
     `statement_timeout = ${ANALYTICS.ms}`,
     'random_page_cost = 1.1',
     'jit = off',
     "work_mem = '32MB'",
-  ].map((setting) => `set local ${setting}`)
-  const defaults = settings.map((setting) => setting.replace(/ = .*/, ' to default'))
+  ].map((parameter) => `set local ${parameter}`)
+  const defaults = parameters.map((parameter) => parameter.replace(/ = .*/, ' to default'))
   try {
     return await savepoint(tx, async (inner) => {
-      await inner.trx.raw(settings.join('; '))
+      await inner.trx.raw(parameters.join('; '))
       const result = await work(inner)
       await inner.trx.raw(defaults.join('; '))
       return result

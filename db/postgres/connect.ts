@@ -197,9 +197,7 @@ function pool(
   watchdog: Watchdog | undefined,
 ): Knex {
   const { maxWaitMs, systemUrl } = options
-  const settings = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join(
-    '; ',
-  )
+  const setup = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join('; ')
   const prepare = preparedStatements()
   const pool = knex({
     client: 'pg',
@@ -221,7 +219,7 @@ function pool(
       ...(watchdog && { createRetryIntervalMillis: 20 }),
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
         prepare(connection)
-        connection.query(settings, (error) => done(error, connection))
+        connection.query(setup, (error) => done(error, connection))
       },
     },
     acquireConnectionTimeout: maxWaitMs ?? MAX_WAIT_MS,

@@ -9,61 +9,41 @@ export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 /** The metrics of a process. Labels are bounded: neither ids nor names that tenants choose. */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/**
- * The definitions of all metrics; api and worker fill in their own. `queues`: reads the figures of the queues from
- * PostgreSQL, which only the worker does. `poolBacklog`: the number of calls that wait for a worker of a pool, if it is
- * known. `callSlots`: the use of the worker's slots for calls.
- */
-export function createMetrics(deps: {
+interface MetricsDeps {
   db: Database
   log: LogOutput
+  /** Whether it reads the figures of the queues from PostgreSQL, which only the worker does. */
   queues: boolean
   build?: Build
+  /** The number of calls that wait for a worker of a pool, if it is known. */
   poolBacklog?: (pool: string) => Promise<number | undefined>
+  /** The use of the worker's slots for calls. */
   callSlots?: () => { held: number; waiting: number; refused: number }
-}) {
+}
+
+/** The definitions of all metrics; api and worker fill in their own. */
+export function createMetrics({ db, log, queues, build = buildOf({}), poolBacklog, callSlots }: MetricsDeps) {
   const registry = new Registry()
   const registers = [registry]
+  registerConnections(db, registers)
+  registerLog(log, registers)
+  registerBuild(build, registers)
+  registerEndedRuns(db, registers)
+  if (queues) registerQueues(db, registers)
+  if (poolBacklog) registerPools(db, poolBacklog, registers)
+  if (callSlots) registerSlots(callSlots, registers)
+  return {
+    ...filledMetrics(registers),
+    /** Adds the metrics of the process itself: CPU, memory, event-loop delay, garbage collection. */
+    collectProcess: () => collectDefaultMetrics({ register: registry }),
+    text: () => registry.metrics(),
+    /** The names and labels of the metrics that are defined. */
+    definitions: () => registry.getMetricsAsArray().map(definitionOf),
+  }
+}
 
-  new Gauge({
-    name: 'agx_db_connections',
-    help: 'Connections of each pool, and callers that wait for one.',
-    registers,
-    labelNames: ['pool', 'state'],
-    collect() {
-      for (const [pool, { used, idle, waiting }] of Object.entries(deps.db.poolUse()))
-        for (const [state, count] of Object.entries({ used, idle, waiting })) this.set({ pool, state }, count)
-    },
-  })
-  new Counter({
-    name: 'agx_log_lines_dropped_total',
-    help: 'Log lines that could not be written.',
-    registers,
-    collect() {
-      this.reset()
-      this.inc(deps.log.dropped)
-    },
-  })
-  const { version, commit = '' } = deps.build ?? buildOf({})
-  new Gauge({
-    name: 'agx_build_info',
-    help: 'Always 1; the labels name what runs.',
-    registers,
-    labelNames: ['version', 'commit', 'node'],
-  }).set({ version, commit, node: process.version }, 1)
-  const runsEnded = new Counter({
-    name: 'agx_runs_ended_total',
-    help: 'Runs that ended, by end status.',
-    registers,
-    labelNames: ['status'] as const,
-  })
-  deps.db.onEnd(({ work, status }) => {
-    if (work === 'run') runsEnded.inc({ status })
-  })
-  if (deps.queues) registerQueues(deps.db, registers)
-  if (deps.poolBacklog) registerPools(deps.db, deps.poolBacklog, registers)
-  if (deps.callSlots) registerSlots(deps.callSlots, registers)
-
+/** The metrics that the code of api and worker fills in where something happens. */
+function filledMetrics(registers: Registry[]) {
   return {
     httpRequests: new Histogram({
       name: 'agx_http_request_duration_seconds',
@@ -135,12 +115,53 @@ export function createMetrics(deps: {
       labelNames: ['type', 'outcome'] as const,
       buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300],
     }),
-    /** Adds the metrics of the process itself: CPU, memory, event-loop delay, garbage collection. */
-    collectProcess: () => collectDefaultMetrics({ register: registry }),
-    text: () => registry.metrics(),
-    /** The names and labels of the metrics that are defined. */
-    definitions: () => registry.getMetricsAsArray().map(definitionOf),
   }
+}
+
+function registerConnections(db: Database, registers: Registry[]): void {
+  new Gauge({
+    name: 'agx_db_connections',
+    help: 'Connections of each pool, and callers that wait for one.',
+    registers,
+    labelNames: ['pool', 'state'],
+    collect() {
+      for (const [pool, { used, idle, waiting }] of Object.entries(db.poolUse()))
+        for (const [state, count] of Object.entries({ used, idle, waiting })) this.set({ pool, state }, count)
+    },
+  })
+}
+
+function registerLog(log: LogOutput, registers: Registry[]): void {
+  new Counter({
+    name: 'agx_log_lines_dropped_total',
+    help: 'Log lines that could not be written.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(log.dropped)
+    },
+  })
+}
+
+function registerBuild({ version, commit = '' }: Build, registers: Registry[]): void {
+  new Gauge({
+    name: 'agx_build_info',
+    help: 'Always 1; the labels name what runs.',
+    registers,
+    labelNames: ['version', 'commit', 'node'],
+  }).set({ version, commit, node: process.version }, 1)
+}
+
+function registerEndedRuns(db: Database, registers: Registry[]): void {
+  const runsEnded = new Counter({
+    name: 'agx_runs_ended_total',
+    help: 'Runs that ended, by end status.',
+    registers,
+    labelNames: ['status'] as const,
+  })
+  db.onEnd(({ work, status }) => {
+    if (work === 'run') runsEnded.inc({ status })
+  })
 }
 
 interface Definition {

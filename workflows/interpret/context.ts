@@ -31,7 +31,7 @@ export interface ContextOptions {
     undoes?: string | undefined
   }
   signal: AbortSignal
-  /** The scope of settings that the node renders itself. */
+  /** The scope of texts that the node renders itself. */
   scope?: Scope
   /** Default: computes at once. */
   compute?: Compute | undefined

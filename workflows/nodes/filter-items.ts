@@ -93,7 +93,7 @@ export const filterItems = defineNode({
     const tests = conditions.map(({ field, operator, right }) => ({
       field,
       read: fieldReader(field),
-      holds: comparison(operator, right),
+      holds: comparison(operator, right, organization.timezone),
       // A list is searched in constant time.
       cost: operator === 'in' || operator === 'not_in' ? 1 : costOf(right),
     }))

@@ -4,26 +4,11 @@ import { batchRoutes } from '../../../api/v1/batch.ts'
 import type { Tenant } from '../../../db/postgres/tenancy.ts'
 import { settleEach } from '../../../db/records/sets.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
+import { countingTurns } from '../../support/count-turns.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
 const BATCHES = 6
 const LONG = 40
-
-/** Counts the turns of the event loop while `work` runs. */
-async function countingTurns<T>(work: (turn: () => number) => Promise<T>): Promise<T> {
-  let turns = 0
-  let isOver = false
-  const count = () => {
-    turns++
-    if (!isOver) setImmediate(count)
-  }
-  setImmediate(count)
-  try {
-    return await work(() => turns)
-  } finally {
-    isOver = true
-  }
-}
 
 /** Asserts that no turn has steps of two batches. */
 function requireApart(steps: { batch: number; turn: number }[]): void {

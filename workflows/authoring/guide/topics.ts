@@ -20,7 +20,7 @@ import {
   type Level,
 } from './catalogue.ts'
 import { EXPRESSIONS } from './examples.ts'
-import { settingLines } from './schemas.ts'
+import { keyLines } from './schemas.ts'
 
 /** A chapter of the guide. */
 export interface Topic {
@@ -47,20 +47,20 @@ export const TOPICS: Record<string, Topic> = {
     text: (_, level) =>
       [
         'A workflow is one YAML document, without ```. Its keys:',
-        ...settingLines(SPEC_SHAPE, { full: level === 'full' }),
+        ...keyLines(SPEC_SHAPE, { full: level === 'full' }),
         '',
         '`settings` has:',
-        ...settingLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
+        ...keyLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
         '',
         'Each node has:',
-        ...settingLines(shapeOf(specNode), { full: true }),
+        ...keyLines(shapeOf(specNode), { full: true }),
         '',
         `At most ${SPEC.nodes} nodes, ${SPEC.bytes / 1024} KiB and ${SPEC.values} values; no anchors, aliases or tags. Durations: 500ms, 30s, 5m, 2h, 1d.`,
         ...(level === 'full'
           ? [
               '',
               'The raw definition is the same with `nodes` as a list and `edges: [{from, handle, to}]`. Its nodes:',
-              ...settingLines(shapeOf(rawNode), { full: false }),
+              ...keyLines(shapeOf(rawNode), { full: false }),
             ]
           : []),
       ].join('\n'),
@@ -90,7 +90,7 @@ export const TOPICS: Record<string, Topic> = {
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
-        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
+        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of an earlier node. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `.workflow_id`, `.workflow_name`, `.started_at`; `org.id`, `.name`, `.currency`, `.timezone`; `env.<name>`: settings of the organization.',
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
@@ -104,7 +104,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. They are Liquid's; \`sort\` and \`sort | reverse\` put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. \`date\` writes UTC; format_date has time zones.`,
+        `Filters: ${FILTERS.join(', ')}. Sorts put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
