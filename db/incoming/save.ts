@@ -31,7 +31,7 @@ export interface ToSave {
   mayRepeat?: boolean
 }
 
-type DeduplicationSettings = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
+type DeduplicationConfig = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
 
 /** How the values of a payload join those of an existing record. */
 const ADDING = { addressParts: true, tags: true } as const
@@ -43,7 +43,7 @@ const ADDING = { addressParts: true, tags: true } as const
  * unless the payload is skipped, or may be a repetition and the newest note of its record is the same.
  * Throws `validation_error`, `conflict` if one of them cannot be written; then all must be rolled back.
  */
-export async function saveAll(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
+export async function saveAll(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const ways = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
   const save = ways[webhook.deduplication.action]
   const saved: Saved[] = []
@@ -68,7 +68,7 @@ function stretches(all: ToSave[]): { by: string | undefined; group: ToSave[] }[]
 /** Writes the mapped values to the record that an earlier writing of the same payload made. Throws not_found, too. */
 export async function updateMapped(
   tx: Tenant,
-  webhook: DeduplicationSettings,
+  webhook: DeduplicationConfig,
   mapped: Mapped,
   id: string,
 ): Promise<Saved> {
@@ -78,7 +78,7 @@ export async function updateMapped(
   return { action: 'updated', record }
 }
 
-async function skipOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
+async function skipOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const finder = await finderBy(tx, kind, keyFieldOf(webhook))
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
@@ -103,7 +103,7 @@ async function skipOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToS
   })
 }
 
-async function updateOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
+async function updateOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const by = keyFieldOf(webhook)
   const fields = await fieldsOf(tx, all)
@@ -128,7 +128,7 @@ async function updateOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: T
 /** Updates the records that the field `by` finds; with Skip they stay as they are. */
 async function updateBy(
   tx: Tenant,
-  webhook: DeduplicationSettings,
+  webhook: DeduplicationConfig,
   by: string,
   all: ToSave[],
 ): Promise<Saved[]> {
@@ -176,7 +176,7 @@ function withoutRecord(kind: TargetKind, mapped: Mapped): Saved {
   return { action: 'skipped', record: null, warnings: [`${error.message}: ${missing.join('; ')}`] }
 }
 
-async function createAnyway(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
+async function createAnyway(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const fields = await fieldsOf(tx, all)
   // The id of a known sender identifies duplicates; here they are wanted.
   for (const [i, { mapped }] of all.entries()) if (mapped.sender) delete fields[i]!.external_id

@@ -24,6 +24,8 @@ const child = spawn(command, args, {
   stdio: 'inherit',
   env: { ...process.env, TEST_DATABASE_URL: postgres.url },
 })
+// Ctrl-C reaches the command too; the server is stopped when it has ended.
+process.on('SIGINT', () => {})
 const [code] = (await once(child, 'exit')) as [number | null]
 await postgres.stop()
 process.exit(code ?? 1)

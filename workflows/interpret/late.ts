@@ -40,7 +40,7 @@ export function splitLate(type: NodeType, config: Authored): { now: Authored; la
 }
 
 /**
- * The part of `scope` that the late settings of a node read, to render them later, with the time zone in which days are
+ * The part of `scope` that the late texts of a node read, to render them later, with the time zone in which days are
  * compared. Throws NodeError `placeholder_error` if a value is missing, or a text does not parse.
  */
 export function capture(type: NodeType, config: Authored, scope: Scope): Scope {

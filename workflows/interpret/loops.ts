@@ -50,10 +50,12 @@ export class Loops {
   private readonly results = new Map<OpenLoop, ItemResult[]>()
   /** The loops whose condition `until` holds. */
   private readonly met = new Set<OpenLoop>()
+  private readonly bodies: ReadonlyMap<string, number>
   private readonly deps: LoopDeps
 
   constructor(deps: LoopDeps) {
     this.deps = deps
+    this.bodies = bodySizes(deps.program)
     this.due = new Set(deps.rows.loops.values())
   }
 
@@ -163,13 +165,26 @@ export class Loops {
     if (isRepeat(loop)) return this.advanceTurns(loop)
     const { rows, limits, wake } = this.deps
     const { state, open } = loop
-    const hasRoom = () => open.size === 0 || rows.frames.size <= limits.openItems
+    const hasRoom = () =>
+      open.size === 0 ||
+      (rows.frames.size <= limits.openItems && this.openNodes() + this.bodyOf(loop) <= limits.openNodes)
     while (state.next < state.count && open.size < state.concurrency && hasRoom()) {
       const item = await this.nextItem(loop)
       if (item) wake(rows.addIteration(loop, item))
       else rows.endItems(loop)
     }
     if (open.size === 0) await this.complete(loop)
+  }
+
+  /** The nodes that the open items may have. Those of a loop in an item count twice once it has opened an item. */
+  private openNodes(): number {
+    let sum = 0
+    for (const { loop } of this.deps.rows.frames.values()) if (loop) sum += this.bodyOf(loop)
+    return sum
+  }
+
+  private bodyOf({ id }: OpenLoop): number {
+    return this.bodies.get(id) ?? 0
   }
 
   private async advanceTurns(loop: OpenLoop): Promise<void> {
@@ -324,3 +339,11 @@ export class Loops {
 
 /** Turns run one after the other, and the first that fails ends them. */
 const ONE_BY_ONE = { concurrency: 1, on_item_error: 'stop' } as const
+
+/** By the id of a loop: the nodes of its body, with those of loops in it, of which each item gets one item at least. */
+function bodySizes({ nodes }: Program): Map<string, number> {
+  const sizes = new Map<string, number>()
+  for (const node of Object.values(nodes))
+    for (let id = node.loop; id !== undefined; id = nodes[id]?.loop) sizes.set(id, (sizes.get(id) ?? 0) + 1)
+  return sizes
+}

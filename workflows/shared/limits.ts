@@ -276,6 +276,11 @@ export const LOOP = {
   concurrency: 50,
   /** Items of all loops of a run in progress: each segment loads their nodes. A nested loop always gets one. */
   open: 200,
+  /**
+   * Nodes of the bodies of these items, with those of loops in them. Each that waits is an event of the history of a
+   * resumed run: Temporal terminates a workflow with 51,200 events, so that the run could never be resumed.
+   */
+  nodes: 10_000,
   /** Loops of one workflow: the analysis of bodies takes time in proportion to loops × edges. */
   perWorkflow: 50,
   /** Levels of nested loops. */

@@ -9,10 +9,10 @@ import type { Mapped } from './mapping/types.ts'
 import { entityOf } from './target-entity.ts'
 import type { IncomingWebhook, TargetKind } from './types.ts'
 
-type TargetSettings = Pick<IncomingWebhook, 'kind' | 'field_mapping' | 'deduplication'>
+type TargetConfig = Pick<IncomingWebhook, 'kind' | 'field_mapping' | 'deduplication'>
 
 /** The mapping with valid values. Throws validation_error with everything that is wrong with it. */
-export function fitted(webhook: TargetSettings, mapped: Mapped): Mapped {
+export function fitted(webhook: TargetConfig, mapped: Mapped): Mapped {
   const fit = fitMapped(webhook, mapped)
   if (!('issues' in fit)) return fit.mapped
   throw new AppError('validation_error', reason(webhook, mapped), { issues: fit.issues })
@@ -27,7 +27,7 @@ export function noNewRecord(kind: TargetKind, mapped: Mapped): AppError {
 }
 
 function reason(
-  { kind }: Pick<TargetSettings, 'kind'>,
+  { kind }: Pick<TargetConfig, 'kind'>,
   { fields, company_name, warnings = [] }: Mapped,
 ): string {
   const because = warnings.length > 0 ? `: ${warnings.join('; ')}` : ''
@@ -41,7 +41,7 @@ function reason(
  * the record and of the company that it names. A value that automatic mapping guessed and that does not fit is left out
  * with a warning, unless the record is invalid without it; a value of a rule is an issue.
  */
-export function fitMapped(webhook: TargetSettings, mapped: Mapped): { mapped: Mapped } | { issues: Issue[] } {
+export function fitMapped(webhook: TargetConfig, mapped: Mapped): { mapped: Mapped } | { issues: Issue[] } {
   const { kind, field_mapping } = webhook
   if (kind === 'none') return { mapped }
   const settings = { ...webhook, kind }
@@ -66,7 +66,7 @@ const withFields = (mapped: Mapped, value: unknown, by: string | undefined): Map
 
 /** The same for what the organization defines: custom fields, and the stages of deals. */
 export function fitToRules(
-  webhook: Pick<TargetSettings, 'field_mapping'>,
+  webhook: Pick<TargetConfig, 'field_mapping'>,
   rules: Rules,
   mapped: Mapped,
 ): { mapped: Mapped; issues: Issue[] } {

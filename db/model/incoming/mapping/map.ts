@@ -19,13 +19,13 @@ import type { SenderRequest } from './senders/types.ts'
 import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
 
-type MappingSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
+type MappingConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'listeners'>>
 
 /** Maps a payload by the settings of the webhook. */
 export function mapPayload(
   payload: unknown,
-  { field_mapping: mapping, kind, deduplication, listeners = [] }: MappingSettings,
+  { field_mapping: mapping, kind, deduplication, listeners = [] }: MappingConfig,
   headers: SenderRequest['headers'] = {},
 ): Mapped {
   const request = isObject(payload) ? { headers, payload } : undefined
@@ -64,7 +64,7 @@ function isNothing(
   mapped: Mapped,
   field_mapping: FieldMapping,
   kind: TargetKind,
-  deduplication: MappingSettings['deduplication'],
+  deduplication: MappingConfig['deduplication'],
 ): boolean {
   const { sender, skip, fields, warnings } = mapped
   if (sender === undefined || skip !== undefined || !isNoRecord(mapped, kind)) return false
@@ -98,11 +98,7 @@ function truncateNote(mapped: Mapped): Mapped {
 }
 
 /** The value at the path of the deduplication is the record's external_id, whatever else is mapped to it. */
-function withKeyAt(
-  payload: unknown,
-  mapped: Mapped,
-  deduplication: MappingSettings['deduplication'],
-): Mapped {
+function withKeyAt(payload: unknown, mapped: Mapped, deduplication: MappingConfig['deduplication']): Mapped {
   const path = deduplication && pathOfKey(deduplication)
   const key = path && textAt(payload, path)
   if (!key) return mapped
