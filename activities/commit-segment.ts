@@ -191,7 +191,7 @@ function loopsOf(tx: Tenant, run: RunState['run']): LoopHost {
 function nodeRunner({ tx, deps, state, now, events, created }: Work): SegmentHost['runNode'] {
   const { run } = state
   const { failedBefore, savepoints, compute } = deps
-  const turn = createTurns()
+  const turn = createTurns(tx.organizationId)
   // Items of these loops have failed: others probably will, and the segment would be repeated.
   const careful = savepoints || state.loops.some(({ failed }) => failed > 0)
   // Shared by all nodes: a node need not read and lock again what an earlier one did.

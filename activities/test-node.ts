@@ -8,7 +8,7 @@ import type { Tenant } from '../db/postgres/tenancy.ts'
 import type { Logger } from '../db/process/log.ts'
 import type { SecretsKey } from '../db/process/seal.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
-import { openTestValues } from '../db/runs/node-tests.ts'
+import { openTestValues, type TestValues } from '../db/runs/node-tests.ts'
 import { lockRun } from '../db/runs/state.ts'
 import { storeFiles } from '../db/stored-files/files.ts'
 import { NOT_MADE, type NodeTestInput } from '../workflows/bundle/protocol.ts'
@@ -67,7 +67,7 @@ export function createTestNode(deps: TestNodeDeps) {
       const host = { transact, temporalRunId: info.workflowExecution?.runId ?? '' }
       const ms = deps.nodeTestMs ?? TIMEOUT_MS
       return withDeadline(ms, cancelled, (signal, isOver, hold) =>
-        performTest(deps, tested, { signal, isOver, hold, ms }, host),
+        new NodeTest(deps, tested, { signal, isOver, hold, ms }, host).perform(),
       )
     })
   }
@@ -75,41 +75,86 @@ export function createTestNode(deps: TestNodeDeps) {
 
 type Tested = RunFacts & { run: { node: NonNullable<RunFacts['run']['node']> } }
 
-async function performTest(
-  deps: TestNodeDeps,
-  state: Tested,
-  { signal, isOver, hold, ms }: { signal: AbortSignal; isOver: () => boolean; hold: Hold; ms: number },
-  host: { transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>; temporalRunId: string },
-): Promise<EndStatus> {
-  const { run, organization, env } = state
-  const { node_type } = run.node
-  const values = openTestValues(deps.secretsKey, run.node)
-  const { config, inputs } = values ?? { config: {}, inputs: {} }
-  const node = {
-    id: NODE_ID,
-    type: node_type,
-    config,
-    effect: findNodeType(node_type)?.effectClass(config) ?? 'pure',
+interface Limits {
+  signal: AbortSignal
+  isOver: () => boolean
+  hold: Hold
+  ms: number
+}
+
+interface Host {
+  transact<T>(work: (tx: Tenant) => Promise<T>): Promise<T>
+  temporalRunId: string
+}
+
+/** One test, from its sealed values to its recorded outcome. */
+class NodeTest {
+  private readonly deps: TestNodeDeps
+  private readonly state: Tested
+  private readonly limits: Limits
+  private readonly host: Host
+  private readonly started = performance.now()
+  private log = new NodeLog()
+  private readonly report = (line: string) => this.log.add(line)
+
+  constructor(deps: TestNodeDeps, state: Tested, limits: Limits, host: Host) {
+    this.deps = deps
+    this.state = state
+    this.limits = limits
+    this.host = host
   }
-  const now = new Date()
-  const started = performance.now()
-  const scope = testScope(inputs, {
-    run: { id: run.id, workflow_name: run.workflow_name, started_at: now.toISOString() },
-    org: organization,
-    env,
-  })
-  // A new log for each attempt: a deadlock repeats the transaction.
-  let log = new NodeLog()
-  const attempt = { node, path: '', state, scope, now, signal, report: (line: string) => log.add(line) }
-  const perform = (tx: Tenant, compute: LightCompute): Promise<Performed> => {
-    log = new NodeLog()
-    return runLightNode(deps, tx, { ...attempt, compute })
+
+  /** Performs the test by the kind of node or program that it has, and records its outcome. */
+  async perform(): Promise<EndStatus> {
+    const refusal = this.refusal()
+    if (refusal) return this.end(failed(refusal))
+    const values = openTestValues(this.deps.secretsKey, this.state.run.node)
+    if (!values) return this.end(failed(NOT_OPENED))
+    const attempt = this.attemptOf(values)
+    if (attempt.node.effect === 'external') return this.end(await this.performExternal(attempt))
+    if (values.program && values.cases) return this.end(await this.performCases(values))
+    if (values.program) return this.end(await this.performProgram(values))
+    return this.performLight(attempt)
   }
-  const performExternal = async (): Promise<Performed> => {
+
+  private refusal(): Failure | undefined {
+    const placement = {
+      wanted: this.state.run.node.pool,
+      own: this.deps.pool,
+      allowed: this.state.pools,
+    }
+    return isInWrongQueue(placement) ? GRANTED_LATER : poolRefusal(placement)
+  }
+
+  private attemptOf({ config, inputs }: TestValues) {
+    const { run, organization, env } = this.state
+    const { node_type } = run.node
+    const effect = findNodeType(node_type)?.effectClass(config) ?? 'pure'
+    const now = new Date()
+    const scope = testScope(inputs, {
+      run: { id: run.id, workflow_name: run.workflow_name, started_at: now.toISOString() },
+      org: organization,
+      env,
+    })
+    return {
+      node: { id: NODE_ID, type: node_type, config, effect },
+      path: '',
+      state: this.state,
+      scope,
+      now,
+      signal: this.limits.signal,
+      report: this.report,
+    }
+  }
+
+  private async performExternal(attempt: ReturnType<NodeTest['attemptOf']>): Promise<Performed> {
+    const { deps, host } = this
+    const { signal, isOver, hold, ms } = this.limits
     const secrets = await host.transact((tx) => openSecrets(tx, deps.secretsKey))
     const external = { secrets, tx: undefined, attempt: 1, timeoutMs: ms, hold }
+    const turn = { organizationId: this.state.organization.id, signal }
     // The time of the test counts the wait for a slot: somebody waits for its answer.
-    const performed = await inSlot(deps.slots, { organizationId: organization.id, signal }, (reach) =>
+    const performed = await inSlot(deps.slots, turn, (reach) =>
       performNode(deps, { ...attempt, ...external, reach }),
     ).catch((error: unknown) => {
       if (error instanceof NoSlot) return failed(NO_FREE_SLOT)
@@ -120,60 +165,73 @@ async function performTest(
     if (!isOver() || performed.outcome.status !== 'failed') return performed
     return failed(exceeded(ms), performed.outcome.input)
   }
-  const record = async (tx: Tenant, { outcome, raised, received }: Performed): Promise<EndStatus> => {
-    log.ended(outcome)
-    const duration = performance.now() - started
+
+  private performCases(values: TestValues) {
+    const { program, cases, stubs = {}, workflow_id = null, inputs } = values
+    const { run } = this.state
+    // Placeholders read the name and the id of the workflow.
+    const named = { ...this.state, run: { ...run, workflow_id, workflow_name: run.node.title } }
+    return performCases(program!, cases!, stubs, { ...this.trial(inputs), state: named })
+  }
+
+  private performProgram({ program, inputs }: TestValues) {
+    return performTrial(program!, this.trial(inputs))
+  }
+
+  private trial(inputs: TestValues['inputs']) {
+    const { signal, hold, ms } = this.limits
+    const { deps, state, report } = this
+    return { deps, state, inputs, signal, ms, hold, report, transact: this.host.transact }
+  }
+
+  /** Performs a light node in the transaction that records its outcome. */
+  private async performLight(attempt: ReturnType<NodeTest['attemptOf']>): Promise<EndStatus> {
+    const { deps, host } = this
+    const { organization } = this.state
+    const perform = (tx: Tenant, compute: LightCompute): Promise<Performed> => {
+      // A new log for each attempt: a deadlock repeats the transaction.
+      this.log = new NodeLog()
+      return runLightNode(deps, tx, { ...attempt, compute })
+    }
+    try {
+      const waiting: Performed[] = []
+      const status = await deps.lightWork.before(organization.id, (compute) =>
+        host.transact(async (tx) => {
+          const performed = await perform(tx, compute)
+          if (!waitsForRun(performed.outcome)) return this.record(tx, performed)
+          // The other run starts when this transaction has committed.
+          await insertEvents(tx, performed.raised)
+          await storeFiles(tx, performed.received)
+          waiting.splice(0, 1, performed)
+          return undefined
+        }),
+      )
+      if (status !== undefined) return status
+      const { signal } = this.limits
+      const outcome = await afterChild(waiting[0]!.outcome, { signal, transact: host.transact })
+      return await this.end({ outcome, raised: [], created: [], received: [] })
+    } catch (error) {
+      // PostgreSQL checks deferred constraints at the end of the transaction.
+      if (!isRefusal(error)) throw error
+      return this.end(failed(REFUSED))
+    }
+  }
+
+  private end(performed: Performed): Promise<EndStatus> {
+    return this.host.transact((tx) => this.record(tx, performed))
+  }
+
+  private async record(tx: Tenant, { outcome, raised, received }: Performed): Promise<EndStatus> {
+    const { run } = this.state
+    this.log.ended(outcome)
+    const duration = performance.now() - this.started
     await storeFiles(tx, received)
     await recordSegment(tx, run.id, {
-      ...recordOf(run.node, outcome, { log, duration }),
-      temporal_run_id: host.temporalRunId,
+      ...recordOf(run.node, outcome, { log: this.log, duration }),
+      temporal_run_id: this.host.temporalRunId,
       events: raised,
     })
     return statusOf(outcome)
-  }
-  const placement = { wanted: run.node.pool, own: deps.pool, allowed: state.pools }
-  const refusal = isInWrongQueue(placement) ? GRANTED_LATER : poolRefusal(placement)
-  if (refusal) return host.transact((tx) => record(tx, failed(refusal)))
-  if (!values) return host.transact((tx) => record(tx, failed(NOT_OPENED)))
-  if (node.effect === 'external') {
-    const performed = await performExternal()
-    return host.transact((tx) => record(tx, performed))
-  }
-  if (values.program && values.cases) {
-    const { program, cases, stubs = {}, workflow_id = null } = values
-    // Placeholders read the name and the id of the workflow.
-    const named = { ...state, run: { ...run, workflow_id, workflow_name: run.node.title } }
-    const report = (line: string) => log.add(line)
-    const options = { deps, state: named, inputs, signal, ms, hold, report, transact: host.transact }
-    const performed = await performCases(program, cases, stubs, options)
-    return host.transact((tx) => record(tx, performed))
-  }
-  if (values.program) {
-    const options = { deps, state, inputs, signal, ms, hold, transact: host.transact }
-    const report = (line: string) => log.add(line)
-    const performed = await performTrial(values.program, { ...options, report })
-    return host.transact((tx) => record(tx, performed))
-  }
-  try {
-    const waiting: Performed[] = []
-    const status = await deps.lightWork.before(organization.id, (compute) =>
-      host.transact(async (tx) => {
-        const performed = await perform(tx, compute)
-        if (!waitsForRun(performed.outcome)) return record(tx, performed)
-        // The other run starts when this transaction has committed.
-        await insertEvents(tx, performed.raised)
-        await storeFiles(tx, performed.received)
-        waiting.splice(0, 1, performed)
-        return undefined
-      }),
-    )
-    if (status !== undefined) return status
-    const outcome = await afterChild(waiting[0]!.outcome, { signal, transact: host.transact })
-    return await host.transact((tx) => record(tx, { outcome, raised: [], created: [], received: [] }))
-  } catch (error) {
-    // PostgreSQL checks deferred constraints at the end of the transaction.
-    if (!isRefusal(error)) throw error
-    return host.transact((tx) => record(tx, failed(REFUSED)))
   }
 }
 

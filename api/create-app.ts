@@ -33,9 +33,9 @@ export function createApp(deps: AppDeps): Koa {
   const v1 = createGateway(deps, keys)
   const mcp = createMcp(deps, keys, v1)
   const gate = createSessionGate(deps)
-  const settings = createGateway(deps, appRealm(deps, gate))
+  const app = createGateway(deps, appRealm(deps, gate))
   const v1BySession = createGateway(deps, sessionV1Realm(gate))
-  const console = createConsole(deps, { gate, settings, v1: v1BySession })
+  const console = createConsole(deps, { gate, app, v1: v1BySession })
   const reference = createReference(deps, routes, appRoutes)
   const incoming = { ...deps, together: createTogether(deps.db), responses: responseSlots() }
   const ready = createReadiness(deps)
@@ -68,7 +68,7 @@ export function createApp(deps: AppDeps): Koa {
       return
     }
     if (path.startsWith('/app/v1/')) return v1BySession(ctx, path, search)
-    if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : settings(ctx, path, search)
+    if (path.startsWith('/app/')) return answersLink(ctx, path) ? undefined : app(ctx, path, search)
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
     if (path.startsWith('/mails/')) return handleMails(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)

@@ -1,6 +1,5 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { isMigrated } from '../db/migrations/migrate.ts'
-import { type Database, ping, pingTenant } from '../db/postgres/connect.ts'
+import { pingLogins } from '../db/postgres/connect.ts'
 import type { System } from '../db/postgres/tenancy.ts'
 import { requireTemporal } from '../db/process/temporal-answers.ts'
 import { temporalProfile } from '../db/process/temporal-profile.ts'
@@ -16,7 +15,6 @@ type Outcome = 'ok' | 'failed'
 
 const CACHED_MS = 2_000
 const TIMEOUT_MS = 2_000
-const WAIT_MS = 1_000
 
 /** The statuses to which /readyz responds with 200. */
 export const isReady = ({ status }: Readiness): boolean => status === 'ready' || status === 'degraded'
@@ -29,7 +27,7 @@ export const isReady = ({ status }: Readiness): boolean => status === 'ready' ||
 export function createReadiness(deps: AppDeps): () => Promise<Readiness> {
   const { db, config, stopping } = deps
   const read = {
-    database: cached(() => outcomeOf(deps, 'database', Promise.all([ping(db.system), failsAsRequests(db)]))),
+    database: cached(() => outcomeOf(deps, 'database', pingLogins(db))),
     migrations: cached(() => outcomeOf(deps, 'migrations', requireMigrated(db.system))),
     temporal: cached(() => outcomeOf(deps, 'temporal', reachTemporal(config.TEMPORAL_NAMESPACE))),
   }
@@ -89,14 +87,6 @@ async function outcomeOf({ log }: AppDeps, name: string, check: PromiseLike<unkn
     log.warn({ check: name, reason: String(error) }, 'a readiness check failed')
     return 'failed'
   }
-}
-
-/**
- * Throws if transactions of organizations fail, as requests do. One that only waits, because requests have all
- * connections, says nothing: a busy process must stay in turn.
- */
-async function failsAsRequests(db: Database): Promise<void> {
-  await Promise.race([pingTenant(db), pause(WAIT_MS)])
 }
 
 async function requireMigrated(system: System): Promise<void> {

@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
 
 const ADVISORY = {
   id: 1,
@@ -74,5 +75,32 @@ describe('npm run audit', () => {
     const [strict, lenient] = await Promise.all([audit(), audit('--if-reachable')])
     assert.deepEqual([strict.code, lenient.code], [2, 0])
     for (const { output } of [strict, lenient]) assert.match(output, /NOT checked for vulnerabilities: 405/)
+  })
+})
+
+describe('npm run sbom', () => {
+  it('lists what runs in production, with its versions, as CycloneDX', async () => {
+    const root = fileURLToPath(new URL('../', import.meta.url))
+    const options = { cwd: root, maxBuffer: 64 * 1024 ** 2, env: { ...process.env, NODE_OPTIONS: '' } }
+    const { stdout } = await promisify(execFile)('npm', ['run', '--silent', 'sbom'], options)
+    const { bomFormat, components } = JSON.parse(stdout)
+    assert.equal(bomFormat, 'CycloneDX')
+    const versions = new Map<string, string>(
+      components.map(({ name, version }: { name: string; version: string }) => [name, version]),
+    )
+    assert.equal(
+      new Set(components.map((one: object) => (one as { 'bom-ref': string })['bom-ref'])).size,
+      components.length,
+    )
+    const koa = components.find(({ name }: { name: string }) => name === 'koa')
+    assert.match(koa.purl, /^pkg:npm\/koa@\d/)
+    assert.match(koa.hashes[0].content, /^[0-9a-f]{128}$/)
+    const { dependencies, devDependencies } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'))
+    for (const name of Object.keys(dependencies)) assert.match(versions.get(name) ?? '', /^\d+\./, name)
+    const only = Object.keys(devDependencies).filter((name) => !name.startsWith('@types/'))
+    assert.deepEqual(
+      only.filter((name) => versions.has(name)),
+      [],
+    )
   })
 })

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { fileURLToPath } from 'node:url'
 import { parse } from 'yaml'
 import { MARKDOWN_PAGES, readPage } from '../api/http/docs-pages/pages.ts'
 import { renderPage } from '../api/http/docs-pages/render.ts'
@@ -8,6 +10,7 @@ import { createMetrics } from '../db/process/metrics.ts'
 import { readDoc } from './support/doc-pages.ts'
 
 const FILES = ['deploy/prometheus/alerts.yaml', 'deploy/grafana/agx.json']
+const RULE_TESTS = 'deploy/prometheus/alerts-test.yaml'
 /** Labels that Prometheus or the histogram itself adds. */
 const ADDED = ['le', 'job', 'instance']
 
@@ -89,6 +92,29 @@ describe('alerts and dashboard', () => {
       const { pathname, hash } = new URL(annotations.runbook_url)
       assert.ok(anchors.get(pathname)?.includes(hash.slice(1)), `${alert}: ${pathname}${hash}`)
     }
+  })
+
+  it('each fire for series of a test of their own', () => {
+    const { groups } = parse(readDoc(FILES[0]!))
+    const { tests } = parse(readDoc(RULE_TESTS))
+    const fired = new Set(
+      tests.flatMap(({ promql_expr_test }: { promql_expr_test: { exp_samples: { labels: string }[] }[] }) =>
+        promql_expr_test.flatMap(({ exp_samples }) =>
+          exp_samples.map(({ labels }) => /alertname="(\w+)"/.exec(labels)?.[1]),
+        ),
+      ),
+    )
+    assert.deepEqual([...fired].sort(), groups[0].rules.map(({ alert }: { alert: string }) => alert).sort())
+  })
+
+  it('fire when they should, and only then, as Prometheus evaluates them', function () {
+    if (spawnSync('promtool', ['--version']).status !== 0) {
+      process.stdout.write('      skipped: promtool is not installed (apt-get install prometheus)\n')
+      return this.skip()
+    }
+    const file = fileURLToPath(new URL(`../${RULE_TESTS}`, import.meta.url))
+    const { status, stdout, stderr } = spawnSync('promtool', ['test', 'rules', file], { encoding: 'utf8' })
+    assert.equal(status, 0, stdout + stderr)
   })
 
   it('and the page of metrics have every metric of the service', () => {

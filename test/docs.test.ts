@@ -5,8 +5,10 @@ import { join, posix } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { MARKDOWN_PAGES, readPage } from '../api/http/docs-pages/pages.ts'
 import { renderPage } from '../api/http/docs-pages/render.ts'
-import { withSettings } from '../worker/dev/settings-tables.ts'
-import { docPages, examplesOf, isAsPromised, readDoc, runExamples } from './support/doc-pages.ts'
+import { startVariables } from '../worker/dev/config.ts'
+import { withVariableTables } from '../worker/dev/variable-tables.ts'
+import { attributeDefinitions } from '../worker/search-attributes.ts'
+import { docPages, examplesOf, isAsPromised, readDoc, runExamples, untriedOf } from './support/doc-pages.ts'
 import { startStack, type TestStack } from './support/stack.ts'
 
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
@@ -20,18 +22,18 @@ describe('the documentation', () => {
     assert.deepEqual(MARKDOWN_PAGES.map(({ file }) => file).sort(), docPages().sort())
   })
 
-  it('has the tables of settings that their schemas yield: else run `npm run docs`', () => {
+  it('has the tables of variables that their schemas yield: else run `npm run docs`', () => {
     const page = readDoc('docs/configuration.md')
-    assert.equal(page, withSettings(page))
+    assert.equal(page, withVariableTables(page))
   })
 
-  it('has a row for every setting that the code reads', () => {
+  it('has a row for every variable that the code reads', () => {
     const configs = ['db/process/config.ts', 'api/config.ts', 'worker/config.ts', 'worker/dev/config.ts']
-    const settings = configs.flatMap((path) => [...readDoc(path).matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)])
+    const variables = configs.flatMap((path) => [...readDoc(path).matchAll(/^ {2}([A-Z][A-Z0-9_]+):/gm)])
     const rows = readDoc('docs/configuration.md').matchAll(/^\| `([A-Z0-9_]+)` \|/gm)
     const names = (matches: Iterable<RegExpMatchArray>) =>
       [...new Set([...matches].map(([, name]) => name!))].sort()
-    assert.deepEqual(names(rows), names(settings))
+    assert.deepEqual(names(rows), names(variables))
   })
 
   it('has no dead link between its pages, to their sections, or to other files', async () => {
@@ -83,6 +85,49 @@ describe('the documentation', () => {
       [],
     )
     assert.ok(named.length > 15)
+  })
+})
+
+describe('the commands of the documentation that no test runs', () => {
+  const untried = docPages().flatMap((page) => untriedOf(readDoc(page)).map((one) => ({ page, ...one })))
+
+  it('say why, in a comment before them', () => {
+    const silent = untried.filter(({ reason }) => reason === undefined)
+    assert.deepEqual(silent, [])
+    assert.ok(untried.length > 10)
+  })
+
+  it('name only files and environment variables that exist', () => {
+    const missing: string[] = []
+    let named = 0
+    for (const { page, commands } of untried)
+      for (const line of commands.split('\n')) {
+        const paths = [...line.matchAll(/(?<![\w./-])((?:api|worker|db|deploy|docs|test)\/[\w./-]+)/g)]
+        const files = paths.map(([path]) => path)
+        const absent = files.filter((path) => !existsSync(join(ROOT, path)))
+        // A variable of a test is read in the file that the line runs.
+        const read = files.filter((path) => path.endsWith('.test.ts') && !absent.includes(path)).map(readDoc)
+        const unread = [...line.matchAll(/\b([A-Z][A-Z0-9_]+)=/g)]
+          .map(([, name]) => name!)
+          .filter((name) => !Object.hasOwn(startVariables.shape, name))
+          .filter((name) => !read.some((text) => text.includes(`process.env.${name}`)))
+        named += files.length
+        missing.push(...[...absent, ...unread].map((name) => `${page}: ${name}`))
+      }
+    assert.deepEqual(missing, [])
+    assert.ok(named >= 10)
+  })
+
+  it('create the search attributes that a worker sets', () => {
+    const { commands } = untried.find((one) => one.commands.includes('search-attribute create'))!
+    const keywords = /^for name in (.+)$/m
+      .exec(commands)![1]!
+      .split(' ')
+      .map((name) => `${name}=Keyword`)
+    const others = [...commands.matchAll(/--name (\w+) --type (\w+)/g)].map(
+      ([, name, type]) => `${name}=${type}`,
+    )
+    assert.deepEqual([...keywords, ...others].sort(), [...attributeDefinitions].sort())
   })
 })
 

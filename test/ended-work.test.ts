@@ -4,8 +4,8 @@ import { hostname } from 'node:os'
 import { VERSION } from '../db/process/build.ts'
 import { startApi, type TestApi } from './support/api.ts'
 import { createTestDatabase, type TestDatabase } from './support/database.ts'
-import { readDoc } from './support/doc-pages.ts'
 import { importsOf } from './support/imports.ts'
+import { documentedLogFields } from './support/log-fields.ts'
 import { startProcess, type TestProcess } from './support/process.ts'
 import { type Receiver, startReceiver } from './support/receiver.ts'
 import { signIn } from './support/session.ts'
@@ -150,12 +150,7 @@ describe('the log of ended work', () => {
   })
 
   it('has no field that its reference does not name', () => {
-    const page = readDoc('docs/operations.md').split('\n### Fields of a line\n')[1]!.split('\n## ')[0]!
-    const named = new Set(
-      [...page.matchAll(/^\| (.+?) \|/gm)].flatMap(([, cell]) =>
-        [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
-      ),
-    )
+    const named = documentedLogFields()
     const used = new Set(
       processes
         .flatMap(linesOf)

@@ -160,7 +160,7 @@ describe('/metrics', () => {
     await db
       .system('runs')
       .where({ status: 'queued' })
-      .update({ created_at: new Date(created) })
+      .update({ created_at: new Date(created), updated_at: new Date(created) })
     const queues = await listQueues(db.system)
     const queued = queues.find(({ queue, status }) => queue === 'runs' && status === 'queued')!
     assert.equal(queued.count, 1)

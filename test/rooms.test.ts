@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { nodeTypes } from '../workflows/nodes/index.ts'
@@ -80,14 +80,23 @@ describe('the rooms', () => {
     )
   })
 
-  it('have each folder on the map of the README', () => {
+  it('have each folder on the map of the README, which names no other', () => {
     const [, map] = readFileSync(join(ROOT, 'README.md'), 'utf8').split('## Map')
-    const folders = Object.keys(MAY_IMPORT)
-      .filter((room) => room !== 'test')
-      .flatMap((room) => readdirSync(join(ROOT, room), { withFileTypes: true }))
-      .filter((entry) => entry.isDirectory())
+    let room: string | undefined
+    const missing = map!.split('\n').flatMap((line) => {
+      room = /^([a-z]+)\//.exec(line)?.[1] ?? room
+      if (room === undefined) return []
+      const here = room
+      const places = ['', ...foldersIn(here)].map((folder) => join(ROOT, here, folder))
+      return [...line.matchAll(/(?<![\w./])([a-z][\w-]*)\//g)]
+        .map(([, name]) => name!)
+        .filter((name) => name !== here && !places.some((place) => existsSync(join(place, name))))
+        .map((name) => `${here}: ${name}`)
+    })
+    assert.deepEqual(missing, [])
+    const rooms = Object.keys(MAY_IMPORT).filter((room) => room !== 'test')
     assert.deepEqual(
-      folders.filter(({ name }) => !new RegExp(`\\b${name}/`).test(map!)).map(({ name }) => name),
+      rooms.flatMap(foldersIn).filter((name) => !new RegExp(`\\b${name}/`).test(map!)),
       [],
     )
   })
@@ -341,6 +350,11 @@ function needsDatabase(source: string): boolean {
 
 const COMMENT = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*/gm
 const codeOf = (source: string) => source.replace(COMMENT, '')
+
+const foldersIn = (room: string): string[] =>
+  readdirSync(join(ROOT, room), { withFileTypes: true })
+    .filter((entry) => entry.isDirectory())
+    .map(({ name }) => name)
 
 function filesOf(room: string): string[] {
   return readdirSync(join(ROOT, room), { recursive: true, encoding: 'utf8' })

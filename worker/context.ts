@@ -11,15 +11,17 @@ import { RateSource } from '../activities/rates/source.ts'
 import { CodeRunner } from '../activities/sandbox/runner.ts'
 import { CallSlots } from '../activities/slots/call-slots.ts'
 import { QueryVectors } from '../db/knowledge/query-vectors.ts'
-import { connect, sealing } from '../db/postgres/connect.ts'
+import type { Traces } from '../db/model/spans.ts'
+import { connect, type Database, sealing } from '../db/postgres/connect.ts'
+import type { DatabaseUrls } from '../db/postgres/roles.ts'
 import { buildOf } from '../db/process/build.ts'
 import { databaseUrls, payloadKeys, secretsKey } from '../db/process/config.ts'
 import { createEmbeddings } from '../db/process/embeddings.ts'
-import { createLogger, flushLog } from '../db/process/log.ts'
+import { createLogger, flushLog, type Logger } from '../db/process/log.ts'
 import { logEnds } from '../db/process/log-ends.ts'
 import { LogOutput } from '../db/process/log-output.ts'
-import { createMetrics } from '../db/process/metrics.ts'
-import { sealerOf } from '../db/process/seal.ts'
+import { createMetrics, type Metrics } from '../db/process/metrics.ts'
+import { type SecretsKey, sealerOf } from '../db/process/seal.ts'
 import { createStorage, requireStorage } from '../db/process/storage/create.ts'
 import { startTraces } from '../db/process/traces/start.ts'
 import { unsubscribeLink } from '../db/process/unsubscribe-links.ts'
@@ -45,42 +47,18 @@ export async function createContext(config: WorkerConfig) {
   const traces = await startTraces('worker', config, log)
   const urls = databaseUrls(config)
   const key = secretsKey(config)
-  const connected = connect({
-    ...urls,
-    traces,
-    poolSize: config.DATABASE_POOL,
-    applicationName: 'agx worker',
-  })
-  const db = sealing(connected, sealerOf(key))
-  logEnds(db, log)
+  const db = openDatabase(urls, { config, traces, log, key })
   const pool = config.WORKER_POOL
   const backlog = new PoolBacklog({
     namespace: config.TEMPORAL_NAMESPACE,
     taskQueue: config.TEMPORAL_TASK_QUEUE,
   })
   const slots = new CallSlots()
-  const metrics = createMetrics({
-    db,
-    log: output,
-    build: buildOf(config),
-    queues: pool === undefined,
-    callSlots: () => slots.use,
-    // Workers without a pool report it: they run also where a pool has no worker.
-    ...(pool === undefined && { poolBacklog: (name: string) => backlog.of(name) }),
-  })
-  metrics.collectProcess()
-  db.sent.reportTo((bytes) => addWritten(db.system, bytes))
-
+  const metrics = startMetrics(config, { db, output, backlog, slots })
   const publicUrl = config.PUBLIC_URL
-  const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
-  const http = createHttp(egress)
-  const openMailbox = createMailboxes(egress)
-  const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
-  const onTask = (task: string) => metrics.threadTasks.inc({ task })
-  const code = new CodeRunner(CODE, onTask)
-  const lightWork = new LightWork({ segments: segmentsAtOnce(config.DATABASE_POOL), onTask })
+  const { http, openMailbox, embeddings, rates } = createClients(config, metrics)
+  const { code, lightWork } = createThreads(config, metrics)
   const mailer = createMailer(config)
-  const rates = new RateSource(http.call, config.EXCHANGE_RATES_URL)
   const storage = await createStorage(config)
   await requireStorage(storage, log)
   const files = new FileStore({ storage, keys: key, log })
@@ -162,5 +140,67 @@ export async function createContext(config: WorkerConfig) {
       await traces?.close()
       await flushLog(log)
     },
+  }
+}
+
+/** The database, which seals secrets, logs the ends of work and counts what transactions send. */
+function openDatabase(
+  urls: DatabaseUrls,
+  {
+    config,
+    traces,
+    log,
+    key,
+  }: { config: WorkerConfig; traces: Traces | undefined; log: Logger; key: SecretsKey },
+): Database {
+  const connected = connect({
+    ...urls,
+    traces,
+    poolSize: config.DATABASE_POOL,
+    applicationName: 'agx worker',
+  })
+  const db = sealing(connected, sealerOf(key))
+  logEnds(db, log)
+  db.sent.reportTo((bytes) => addWritten(db.system, bytes))
+  return db
+}
+
+/** The metrics of the worker, with those of its own process. */
+function startMetrics(
+  config: WorkerConfig,
+  { db, output, backlog, slots }: { db: Database; output: LogOutput; backlog: PoolBacklog; slots: CallSlots },
+): Metrics {
+  // Workers without a pool report the figures of queues and pools: they run also where a pool has no worker.
+  const isInPool = config.WORKER_POOL !== undefined
+  const metrics = createMetrics({
+    db,
+    log: output,
+    build: buildOf(config),
+    queues: !isInPool,
+    callSlots: () => slots.use,
+    ...(!isInPool && { poolBacklog: (name: string) => backlog.of(name) }),
+  })
+  metrics.collectProcess()
+  return metrics
+}
+
+/** The clients of other services, within the rules of egress. */
+function createClients(config: WorkerConfig, metrics: Metrics) {
+  const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const http = createHttp(egress)
+  return {
+    http,
+    openMailbox: createMailboxes(egress),
+    embeddings: createEmbeddings(egress, () => metrics.embeddingRequests.inc()),
+    rates: new RateSource(http.call, config.EXCHANGE_RATES_URL),
+  }
+}
+
+/** The threads that compute what tenants choose. */
+function createThreads(config: WorkerConfig, metrics: Metrics) {
+  const onTask = (task: string) => metrics.threadTasks.inc({ task })
+  return {
+    code: new CodeRunner(CODE, onTask),
+    lightWork: new LightWork({ segments: segmentsAtOnce(config.DATABASE_POOL), onTask }),
   }
 }

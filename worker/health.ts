@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { NativeConnection, Worker } from '@temporalio/worker'
 import { isMigrated } from '../db/migrations/migrate.ts'
 import { ConfigError } from '../db/model/config-error.ts'
-import { type Database, ping } from '../db/postgres/connect.ts'
+import { type Database, pingLogins } from '../db/postgres/connect.ts'
 import type { Build } from '../db/process/build.ts'
 import type { Logger } from '../db/process/log.ts'
 import { METRICS_TYPE } from '../db/process/metrics.ts'
@@ -33,8 +33,8 @@ export interface Health {
 }
 
 /**
- * `/healthz`: the process is alive. `/readyz`: the database answers and is migrated, Temporal answers, and every
- * worker polls. Throws ConfigError if the port cannot be used.
+ * `/healthz`: the process is alive. `/readyz`: the database answers with both logins and is migrated, Temporal answers,
+ * and every worker polls. Throws ConfigError if the port cannot be used.
  */
 export async function serveHealth(options: {
   db: Database
@@ -121,7 +121,7 @@ async function check(
   }
   return Object.fromEntries(
     await Promise.all([
-      outcome('database', () => ping(db.system).then(() => true)),
+      outcome('database', () => pingLogins(db).then(() => true)),
       outcome('migrations', () => isMigrated(db.system)),
       outcome('temporal', async () => {
         if (watched) await requireTemporalAnswers(watched.connection, namespace, TIMEOUT_MS)

@@ -201,12 +201,12 @@ class QueueLoop<Row> {
     } catch (error) {
       const reason = refusal(error)
       if (reason === undefined) {
-        this.log.warn({ err: error }, 'starting a workflow failed; it will be retried')
+        this.log.warn({ err: error, ...idsOf(row) }, 'starting a workflow failed; it will be retried')
         await this.queue.failed?.(this.db.system, [row]).catch(() => {})
         this.claimed.delete(row)
         return
       }
-      this.log.error({ reason }, 'Temporal rejected a start')
+      this.log.error({ reason, ...idsOf(row) }, 'Temporal rejected a start')
       await this.queue
         .refused?.(this.db, row, reason)
         .catch((err) => this.log.error({ err }, 'a rejected start was not recorded'))
@@ -278,4 +278,10 @@ export function refusal(error: unknown): string | undefined {
     }
   }
   return undefined
+}
+
+/** The ids of a claimed row, for the log: `row_id` is its own in the queue. */
+function idsOf(row: unknown): Record<string, unknown> {
+  const { organization_id, run_id, id } = row as Record<'organization_id' | 'run_id' | 'id', unknown>
+  return { organization_id, run_id, row_id: id }
 }

@@ -4,6 +4,7 @@ import type { createDeliver } from '../activities/deliver.ts'
 import type { createFiles } from '../activities/files/index.ts'
 import type { createActivities, createPoolActivities } from '../activities/index.ts'
 import { CALLS as CALL_SLOTS } from '../activities/slots/call-slots.ts'
+import { FILE_SLOTS } from '../db/files/queue.ts'
 import { ATTEMPTS } from '../db/outgoing/slots.ts'
 import { filesTaskQueue, poolTaskQueue } from '../workflows/bundle/protocol.ts'
 import type { RunCapacity } from './run-capacity.ts'
@@ -76,7 +77,11 @@ export const MOST_RUNS = 250
  */
 export const segmentsAtOnce = (databasePool: number): number => 2 * databasePool
 
-const FILES_AT_ONCE = 4
+/**
+ * Imports and exports that a worker holds at once: all that one organization may have running, and some of others. They
+ * wait for a place in the order of arrival, and have it for seconds.
+ */
+const FILES_AT_ONCE = 2 * FILE_SLOTS + 2
 
 /**
  * A longer activation of a workflow is terminated, and Node 20 may abort the process then ("async hook stack has become

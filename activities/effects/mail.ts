@@ -110,10 +110,10 @@ async function requireAllowance(
 }
 
 function notConfigured(): NodeError {
-  const settings = ports.mail.settings!.join(' and ')
+  const variables = ports.mail.variables!.join(' and ')
   return new NodeError(
     'mail_not_configured',
-    `The service cannot send mails: its operator has not set ${settings}.`,
+    `The service cannot send mails: its operator has not set ${variables}.`,
   )
 }
 

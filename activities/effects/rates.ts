@@ -1,5 +1,5 @@
 import type { Rates } from '../../workflows/effects/rates.ts'
-import { SHIPPED_RATES } from '../rates/shipped.ts'
+import { SHIPPED_RATES } from '../../workflows/shared/shipped-rates.ts'
 import type { RateSource } from '../rates/source.ts'
 import type { EffectHost } from './define.ts'
 

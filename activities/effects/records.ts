@@ -1,12 +1,13 @@
 import type { z } from 'zod'
 import { invalid } from '../../db/model/errors.ts'
-import type { Operator } from '../../db/model/records/field-types.ts'
+import { fieldTypes, type Operator } from '../../db/model/records/field-types.ts'
 import {
   type Filter,
   isSortable,
   MAX_FILTERS,
   MAX_VALUES,
   parseFilterValue,
+  typeOf,
 } from '../../db/model/records/filters.ts'
 import type { KindName } from '../../db/model/records/kind.ts'
 import { isKind, kindNames, kinds } from '../../db/model/records/kinds/index.ts'
@@ -36,7 +37,7 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
       return once(
         kind,
         (id) => findRecord(tx, kind, id),
-        () => createRecord(tx, kind, parse(createSchema(kind), fields)),
+        () => createRecord(tx, kind, parse(createSchema(kind), withTexts(kind, fields))),
         ({ id }) => id,
       )
     },
@@ -49,7 +50,7 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
     searchAll: (name, query, max) => searchAll(tx, entityOf(name), query, max),
     async update(name, id, fields) {
       const kind = entityOf(name)
-      return updateRecord(tx, kind, id, parse(updateSchema(kind), fields))
+      return updateRecord(tx, kind, id, parse(updateSchema(kind), withTexts(kind, fields)))
     },
     async upsert(name, by, fields, { on_create, on_update } = {}) {
       const kind = entityOf(name)
@@ -57,12 +58,13 @@ export function recordsIn(tx: Tenant, once: Once = (_object, _find, create) => c
         const keys = `${upsertKeys(kind).join(', ')} or custom_fields.<name>`
         throw new NodeError('invalid_request', `${kind} are upserted by ${keys}.`)
       }
-      const input = parse(createSchema(kind), { ...fields, ...on_create })
+      const input = parse(createSchema(kind), withTexts(kind, { ...fields, ...on_create }))
       // Without the key, each run would create another record.
       if (upsertKey(by, input) === undefined)
         throw new NodeError('validation_error', `${by}: is required as the key of the upsert`)
       // An update changes only the given fields, so it does not set the defaults of a create.
-      return upsertRecord(tx, kind, by, input, parse(upsertSchema(kind), { ...fields, ...on_update }))
+      const changes = parse(upsertSchema(kind), withTexts(kind, { ...fields, ...on_update }))
+      return upsertRecord(tx, kind, by, input, changes)
     },
     async delete(name, id) {
       const { deleted } = await deleteRecord(tx, entityOf(name), id)
@@ -126,6 +128,19 @@ function entityOf(name: string): KindName {
   throw new NodeError('unknown_entity', `There is no entity ${name}: use ${kindNames.join(', ')}.`)
 }
 
+/** The ids and phone numbers of other systems are often numbers: whole ones are written as texts where a text is stored. */
+function withTexts(kind: KindName, fields: RecordFields): RecordFields {
+  const isText = (name: string) => {
+    const type = typeOf(kinds[kind], name)?.type
+    return type !== undefined && type !== 'tags' && fieldTypes[type].isText === true
+  }
+  const given = Object.entries(fields).map(([name, value]) => [
+    name,
+    Number.isSafeInteger(value) && isText(name) ? String(value) : value,
+  ])
+  return Object.fromEntries(given)
+}
+
 function parse(schema: z.ZodType<RecordFields>, fields: RecordFields): RecordFields {
   const checked = check(schema, fields, 'body')
   if ('issues' in checked) throw invalid(checked.issues)
@@ -148,13 +163,13 @@ function listQuery(kind: KindName, query: RecordQuery): ListQuery {
 
 function filterOf(kind: KindName, parameter: string, value: unknown): Filter {
   const given = Array.isArray(value) ? value.filter((one) => one !== null && one !== undefined) : value
-  // Every text contains the empty one: of a form that was left empty, it would find all records.
+  // Every text contains the empty text: a search for what was left empty in a form would find all records.
   const isNoPart = SEARCHES.test(parameter) && String(given ?? '').trim() === ''
   const isNothing =
     isNoPart || given === null || given === undefined || (Array.isArray(given) && given.length === 0)
   const filter = parseFilterValue(kinds[kind], parameter, isNothing ? null : given)
   if ('msg' in filter) throw invalid([filter])
-  // Parsed, null is the text `null`, which is in the name of Annuller Ltd.
+  // `parseFilterValue` reads null as the text `null`, which the name Annuller Ltd contains.
   return isNothing && FINDS.includes(filter.operator) ? { ...filter, values: [] } : filter
 }
 

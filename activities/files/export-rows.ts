@@ -13,7 +13,7 @@ const TURN_MS = 5_000
 /** Exports the next records for some seconds, a transaction for each piece of the file. */
 export function createExportRows(deps: FilesDeps) {
   const { db } = deps
-  return failingAfterRetries(deps, exportRows, fail)
+  return failingAfterRetries(deps, 'exports', exportRows, fail)
 
   async function exportRows({ organization_id, id }: FileInput): Promise<FileAnswer> {
     const until = Date.now() + TURN_MS

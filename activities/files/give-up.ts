@@ -1,5 +1,6 @@
 import { Context } from '@temporalio/activity'
 import { z } from 'zod'
+import { FILE_IDS, type FileTable } from '../../db/files/moves/queue.ts'
 import { isDatabaseUnavailable, sqlState } from '../../db/postgres/sql-state.ts'
 import type { FileAnswer, FileInput } from '../../workflows/bundle/files.ts'
 import type { FilesDeps } from './deps.ts'
@@ -12,7 +13,7 @@ type Work = (input: FileInput) => Promise<FileAnswer>
  * Fails the file, and frees its slot, after several permanent failures of a turn: a fault of the code, or an error of
  * PostgreSQL. An unavailable database is retried without limit.
  */
-export function failingAfterRetries({ log }: FilesDeps, work: Work, fail: Work): Work {
+export function failingAfterRetries({ log }: FilesDeps, table: FileTable, work: Work, fail: Work): Work {
   return async (input) => {
     try {
       return await work(input)
@@ -20,7 +21,7 @@ export function failingAfterRetries({ log }: FilesDeps, work: Work, fail: Work):
       if (!isPermanent(error) || Context.current().info.attempt < MAX_ATTEMPTS) throw error
       const { message, code } = error
       log.error(
-        { organization_id: input.organization_id, id: input.id, code, reason: message },
+        { organization_id: input.organization_id, [FILE_IDS[table]]: input.id, code, reason: message },
         'an import or export failed',
       )
       return fail(input)

@@ -21,7 +21,7 @@ const TURN_MS = 5_000
 /** Imports the next rows of a file for some seconds, a transaction for every 200 of them. */
 export function createImportRows(deps: FilesDeps) {
   const { db, log } = deps
-  return failingAfterRetries(deps, importRows, fail)
+  return failingAfterRetries(deps, 'imports', importRows, fail)
 
   async function importRows({ organization_id, id, start }: FileInput): Promise<FileAnswer> {
     const of = { id, start }

@@ -28,11 +28,11 @@ export interface AttachedFile {
 const TIMEOUTS = { connectionTimeout: 10_000, greetingTimeout: 10_000, socketTimeout: 30_000 }
 
 /** The mailer; undefined without SMTP_URL. Options in the query of the URL override those here. */
-export function createMailer(settings: {
+export function createMailer(config: {
   SMTP_URL?: string | undefined
   MAIL_FROM?: string | undefined
 }): Mailer | undefined {
-  const { SMTP_URL: url, MAIL_FROM: sender } = settings
+  const { SMTP_URL: url, MAIL_FROM: sender } = config
   const from = parseMailbox(sender ?? '')
   if (!url || !from) return undefined
   const { username, password, protocol } = new URL(url)

@@ -1,6 +1,6 @@
 import { z } from 'zod'
-import type { RateTable } from '../../workflows/effects/rates.ts'
 import { DECIMAL } from '../../workflows/shared/decimal.ts'
+import type { RateTable } from '../../workflows/shared/exchange-rates.ts'
 
 /** The rates in a response: the XML of the European Central Bank, or JSON with base, date and rates. */
 export const parseRates = (body: unknown): RateTable | undefined =>

@@ -1,8 +1,8 @@
-import type { RateTable } from '../../workflows/effects/rates.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
+import type { RateTable } from '../../workflows/shared/exchange-rates.ts'
+import { SHIPPED_RATES } from '../../workflows/shared/shipped-rates.ts'
 import type { HttpClient } from '../http/client.ts'
 import { parseRates } from './parse.ts'
-import { SHIPPED_RATES } from './shipped.ts'
 
 /** How long rates are kept. A source changes once a day. */
 const KEPT_MS = 3_600_000

@@ -2,14 +2,14 @@ import { isIP } from 'node:net'
 import { type Issue, invalid } from '../../db/model/errors.ts'
 import { EgressPolicy } from '../../db/process/egress.ts'
 
-export interface EgressSettings {
+export interface EgressConfig {
   ALLOW_INSECURE_WEBHOOKS: boolean
   EGRESS_ALLOW: string[]
   EGRESS_ONLY: string[]
 }
 
 /** Throws validation_error for a URL to which deliveries would fail. */
-export function assertAllowedUrl(url: string, config: EgressSettings): void {
+export function assertAllowedUrl(url: string, config: EgressConfig): void {
   const issues = urlIssues({ url }, config)
   if (issues.length > 0) throw invalid(issues)
 }
@@ -18,7 +18,7 @@ export function assertAllowedUrl(url: string, config: EgressSettings): void {
  * The issues of the `url` in an unvalidated body. Empty if it is no URL, which the schema refuses. Host names are not
  * resolved here: the egress policy checks the resolved address at connection time.
  */
-export function urlIssues(body: unknown, config: EgressSettings): Issue[] {
+export function urlIssues(body: unknown, config: EgressConfig): Issue[] {
   const text = (body as { url?: unknown } | null | undefined)?.url
   if (typeof text !== 'string' || !URL.canParse(text)) return []
   // `new URL` normalises every notation of an IPv4 address.

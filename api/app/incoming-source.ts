@@ -5,8 +5,8 @@ import type { Source } from '../../db/model/incoming/source.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { type SecretsKey, seal } from '../../db/process/seal.ts'
 import { HEADER_NAME } from '../../workflows/nodes/http-fields.ts'
-import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
-import { type EgressSettings, urlIssues } from './endpoint-url.ts'
+import { ENV_NAME, ENV_NAME_RULE } from '../http/env-name.ts'
+import { type EgressConfig, urlIssues } from './endpoint-url.ts'
 import { path } from './mapping-schema.ts'
 
 /** Sources of incoming webhooks that are polled: their schema, checks, and the sealing of their headers. */
@@ -74,7 +74,7 @@ const mailbox = {
     .min(1)
     .max(200)
     .regex(/^[ -~\u00a0-\uffff]+$/, 'has a control character'),
-  password_secret: z.string().regex(SETTING_NAME, SETTING_NAME_RULE).meta({
+  password_secret: z.string().regex(ENV_NAME, ENV_NAME_RULE).meta({
     description: 'The secret of the organization that is the password (PUT /app/secrets/{name}).',
   }),
   folder: z
@@ -121,7 +121,7 @@ export type SourceInput = z.infer<typeof sourceInput>
 /** The columns of a source, with its headers sealed. Throws validation_error for a URL that would be refused. */
 export function sourceColumns(
   input: SourceInput,
-  { config, secretsKey }: { config: EgressSettings; secretsKey: SecretsKey },
+  { config, secretsKey }: { config: EgressConfig; secretsKey: SecretsKey },
   before: Source | null = null,
 ): { source: Source | null; source_headers_sealed?: string | null } {
   if (input === null) return { source: null, source_headers_sealed: null }
@@ -144,12 +144,12 @@ export function sourceColumns(
   }
 }
 
-const sourceUrlIssues = (source: { url: string }, config: EgressSettings): Issue[] =>
+const sourceUrlIssues = (source: { url: string }, config: EgressConfig): Issue[] =>
   urlIssues(source, config).map((issue) => ({ ...issue, loc: ['body', 'source', 'url'] }))
 
 function mailboxIssues(
   { host, tls }: Extract<NonNullable<SourceInput>, { type: 'imap' }>,
-  config: EgressSettings,
+  config: EgressConfig,
 ): Issue[] {
   const name = host.includes(':') ? `[${host}]` : host
   const issues = urlIssues({ url: `https://${name}` }, config).map((issue) => ({

@@ -57,12 +57,12 @@ export function assertDeduplication(webhook: Pick<IncomingWebhook, 'deduplicatio
     throw invalid([unusedWithoutRecords('deduplication', deduplication)])
 }
 
-const unusedWithoutRecords = (setting: string, input: unknown) => ({
-  loc: ['body', setting],
+const unusedWithoutRecords = (field: string, input: unknown) => ({
+  loc: ['body', field],
   msg: 'has no effect with target_entity none, which writes no record',
   type: 'invalid_value',
   input,
-  hint: `omit ${setting}`,
+  hint: `omit ${field}`,
 })
 
 /**

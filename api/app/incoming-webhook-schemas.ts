@@ -107,7 +107,7 @@ const values = {
     .meta({ id: 'Deduplication' }),
   dedupe_window: z.int().min(0).max(86_400).meta({
     description:
-      'Seconds in which a request without a delivery id, whose body equals that of an accepted one, gets its answer and does nothing. 0 (default, unless `sender` says otherwise): each is a new one. Requests with a delivery id are recognised for 24 hours.',
+      'Seconds in which a request without a delivery id, whose body equals that of an accepted one, gets its answer and does nothing. 0 (default, unless `sender` says otherwise): each is a new one. Requests with a delivery id are recognised for 4 days.',
   }),
   secret_headers: z
     .array(

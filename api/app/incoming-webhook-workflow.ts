@@ -53,9 +53,9 @@ export function assertInputPaths({
   IncomingWebhook,
   'kind' | 'workflow_inputs' | 'listeners' | 'trigger_headers' | 'trigger_query'
 >): void {
-  const allowed: Record<string, { setting: string; names: string[] }> = {
-    headers: { setting: 'trigger_headers', names: trigger_headers },
-    query: { setting: 'trigger_query', names: trigger_query },
+  const allowed: Record<string, { field: string; names: string[] }> = {
+    headers: { field: 'trigger_headers', names: trigger_headers },
+    query: { field: 'trigger_query', names: trigger_query },
   }
   const problemOf = (path: string) => {
     const [root = '', name = ''] = stepsOf(path)
@@ -63,7 +63,7 @@ export function assertInputPaths({
       return { msg: 'target_entity none writes no record', hint: 'read the payload' }
     const list = allowed[root]
     if (!list || list.names.includes(name)) return undefined
-    return { msg: `${list.setting} does not have ${name}`, hint: `add ${name} to ${list.setting}` }
+    return { msg: `${list.field} does not have ${name}`, hint: `add ${name} to ${list.field}` }
   }
   const issuesOf = (inputs: Record<string, string>, loc: Issue['loc']): Issue[] =>
     Object.entries(inputs).flatMap(([input, path]) => {

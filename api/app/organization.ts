@@ -6,8 +6,8 @@ import { isCurrency, isLocale } from '../../db/model/records/values.ts'
 import { ENV } from '../../workflows/shared/limits.ts'
 import { isPhoneCountry } from '../../workflows/shared/phone.ts'
 import { isTimezone, NO_TIMEZONE } from '../../workflows/shared/timezone.ts'
+import { ENV_NAME, ENV_NAME_RULE } from '../http/env-name.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
-import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
 
 const values = {
   name: z.string().trim().min(1).max(200),
@@ -48,8 +48,8 @@ const values = {
   strict_custom_fields: z.boolean().describe('Whether custom fields without a definition are refused.'),
 }
 
-const setting = z.union([z.string().max(ENV.characters), z.number(), z.boolean()])
-const settingName = z.string().regex(SETTING_NAME, SETTING_NAME_RULE)
+const envValue = z.union([z.string().max(ENV.characters), z.number(), z.boolean()])
+const envName = z.string().regex(ENV_NAME, ENV_NAME_RULE)
 
 const organization = z
   .object({
@@ -58,7 +58,7 @@ const organization = z
     plan: z.enum(PLANS),
     ...values,
     env: z
-      .record(z.string(), setting)
+      .record(z.string(), envValue)
       .describe(
         'The environment variables of workflows, which every node and trigger reads as `{{ env.<name> }}`. Not for secrets.',
       ),
@@ -88,7 +88,7 @@ export const organizationRoutes: AppRoute[] = [
     summary: 'Update the organization',
     description: `Absent members are unchanged, also those of \`env\`: null removes one. \`env\` has at most ${ENV.count} members, with ${ENV.bytes} bytes as JSON. Workflows read the new values from their next segment on.`,
     body: z
-      .strictObject({ ...values, env: z.record(settingName, setting.nullable()) })
+      .strictObject({ ...values, env: z.record(envName, envValue.nullable()) })
       .partial()
       .meta({ id: 'OrganizationUpdate' }),
     response: { status: 200, schema: organization },

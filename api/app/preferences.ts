@@ -22,7 +22,7 @@ export const preferenceRoutes: AppRoute[] = [
     id: 'getPreferences',
     tag,
     summary: 'Retrieve your preferences',
-    description: 'Those of the signed-in user in the organization of the session.',
+    description: 'Your own, in the organization of the session.',
     response: { status: 200, schema: preferences },
     handler: async ({ caller, tenant }) => ({
       object: 'preferences',

@@ -4,9 +4,9 @@ import { pollAgainWith } from '../../db/incoming/polls.ts'
 import { type Issue, invalid } from '../../db/model/errors.ts'
 import { SECRETS } from '../../workflows/shared/limits.ts'
 import { deletion } from '../http/deletion.ts'
+import { ENV_NAME, ENV_NAME_RULE } from '../http/env-name.ts'
 import { listEnvelope, pageByName, pageControls, presentList } from '../http/list-query.ts'
 import { type AppRoute, appRoute } from '../http/route.ts'
-import { SETTING_NAME, SETTING_NAME_RULE } from '../http/setting-name.ts'
 
 const params = z.object({ name: z.string() })
 
@@ -89,4 +89,4 @@ export const secretRoutes: AppRoute[] = [
 ]
 
 const nameIssues = (name: string): Issue[] =>
-  SETTING_NAME.test(name) ? [] : [{ loc: ['path', 'name'], msg: SETTING_NAME_RULE, type: 'invalid_format' }]
+  ENV_NAME.test(name) ? [] : [{ loc: ['path', 'name'], msg: ENV_NAME_RULE, type: 'invalid_format' }]

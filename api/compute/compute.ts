@@ -1,6 +1,6 @@
 import type { Split } from '../../db/knowledge/documents.ts'
 import { AppError } from '../../db/model/errors.ts'
-import type { Body, Mapping, RequestSettings } from '../../db/model/incoming/map-body.ts'
+import type { Body, Mapping, RequestConfig } from '../../db/model/incoming/map-body.ts'
 import type { TargetKind } from '../../db/model/incoming/types.ts'
 import type { FileType } from '../../db/model/knowledge/files/extract.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
@@ -95,8 +95,8 @@ export class Compute {
   }
 
   /** The same for a request, which may be a batch of records. */
-  mapRequest(organizationId: string, body: Body, settings: Required<RequestSettings>) {
-    return mapRequestIn(this.threads, organizationId, body, settings)
+  mapRequest(organizationId: string, body: Body, webhook: Required<RequestConfig>) {
+    return mapRequestIn(this.threads, organizationId, body, webhook)
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */

@@ -44,7 +44,7 @@ export interface Console {
 export interface Realms {
   gate: SessionGate
   /** /app */
-  settings: Gateway
+  app: Gateway
   /** /app/v1 */
   v1: Gateway
 }
@@ -173,7 +173,7 @@ function send(ctx: Koa.Context, view: View, page: Page, paths: Assets['paths']):
 /** The means of a page; `caller` is the user of the session. */
 function viewOf(
   deps: AppDeps,
-  { settings, v1 }: Realms,
+  { app, v1 }: Realms,
   ctx: Koa.Context,
   { path, search, caller }: { path: string; search: string; caller: SessionCaller | undefined },
 ): View {
@@ -194,7 +194,7 @@ function viewOf(
       const send = () =>
         requestInside(
           ctx,
-          { gateway: isV1 ? v1 : settings, caller, log: deps.log, purpose: 'console call' },
+          { gateway: isV1 ? v1 : app, caller, log: deps.log, purpose: 'console call' },
           {
             method,
             path: target,

@@ -17,6 +17,7 @@ import { signUpRoutes } from './pages/sign-up.tsx'
 import { workflowListPages } from './pages/workflow-list.tsx'
 import { workflowPages } from './pages/workflow-page.tsx'
 import { workflowRunPages } from './pages/workflow-run.tsx'
+import { workflowVersionPages } from './pages/workflow-versions.tsx'
 import type { ConsoleRoute } from './route.ts'
 
 /** Every address of the console. To add a page, add a file to `pages/` and a line here. */
@@ -30,6 +31,7 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...recordPages,
   ...workflowListPages,
   ...workflowPages,
+  ...workflowVersionPages,
   ...workflowRunPages,
   ...runListPages,
   ...runPages,

@@ -3,7 +3,7 @@ import type Koa from 'koa'
 import { NIL } from 'uuid'
 import { z } from 'zod'
 import { AppError, firstOfEachLoc, invalid, notFound } from '../../db/model/errors.ts'
-import { check, strict } from '../../db/model/validate.ts'
+import { type Checked, check, strict } from '../../db/model/validate.ts'
 import type { Send } from '../../db/postgres/transaction.ts'
 import { hideApprovalLinks } from '../../db/process/approval-links.ts'
 import { storageExceeded } from '../../db/storage/usage.ts'
@@ -189,8 +189,9 @@ async function validateAndHandle(
   received: Received,
 ): Promise<unknown> {
   try {
-    Object.assign(request, checked(operation, request.params, received))
-    const { rowScopes } = operation.route
+    const { checkBody, rowScopes } = operation.route
+    const body = checkBody && (await checkBody(received.sent.body, request.caller.organization.id))
+    Object.assign(request, checked(operation, request.params, received, body))
     if (rowScopes) request.requireScopes(await request.tenant((tx) => rowScopes.of(tx, request.params)))
     await requireStorage(operation.route, request)
     return await operation.route.handler(request)
@@ -318,11 +319,15 @@ function answerStream(ctx: Koa.Context, { events, close, lifetimeMs }: EventStre
 const NO_QUERY = z.object({})
 const NO_BODY = z.strictObject({}).optional()
 
-/** The validated query and body. Throws validation_error with all issues of both. */
+/**
+ * The validated query and body. `checkedBody`: that of an operation with `checkBody`. Throws validation_error with all
+ * issues of both.
+ */
 function checked(
   operation: Operation<Route | AppRoute>,
   params: unknown,
   { sent, bytes, ...received }: Received,
+  checkedBody: Checked | undefined,
 ) {
   const issues = [...received.issues, ...unsafeText(sent.query, ['query'])]
   if (bytes && isSuspect(bytes)) issues.push(...unsafeText(sent.body, ['body']))
@@ -330,7 +335,8 @@ function checked(
   const body =
     operation.route.method === 'GET'
       ? { value: undefined }
-      : check(operation.body ?? NO_BODY, sent.body, 'body', { secret: operation.route.secretBody ?? false })
+      : (checkedBody ??
+        check(operation.body ?? NO_BODY, sent.body, 'body', { secret: operation.route.secretBody ?? false }))
   if ('issues' in query) issues.push(...query.issues)
   if ('issues' in body) issues.push(...body.issues)
   if (issues.length > 0 || 'issues' in query || 'issues' in body) throw invalid(firstOfEachLoc(issues))

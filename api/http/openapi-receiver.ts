@@ -74,13 +74,13 @@ export const receiverShapes = {
     anyOf: [
       {
         type: 'object',
-        description: 'That of Slack.',
+        description: 'The answer to Slack.',
         required: ['challenge'],
         properties: { challenge: { type: 'string' } },
       },
       {
         type: 'object',
-        description: 'That of Zoom.',
+        description: 'The answer to Zoom.',
         required: ['plainToken', 'encryptedToken'],
         properties: { plainToken: { type: 'string' }, encryptedToken: { type: 'string' } },
       },

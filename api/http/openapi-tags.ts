@@ -22,7 +22,17 @@ export function groupTags(names: string[]): { name: string; tags: string[] }[] {
 
 const kindOfTag = (name: string) => kindNames.find((kind) => kind === name.toLowerCase().replace(' ', '_'))
 
-const RECORDS = ['Records', 'Files', 'Custom fields', 'Pipelines', 'Views', 'Bulk jobs', 'Imports', 'Exports']
+const RECORDS = [
+  'Records',
+  'Files',
+  'Custom fields',
+  'Pipelines',
+  'Exchange rates',
+  'Views',
+  'Bulk jobs',
+  'Imports',
+  'Exports',
+]
 const GROUPS = [
   { name: 'Automation', tags: ['Workflows', 'Runs', 'Approvals', 'Node types', 'Templates', 'Events'] },
   { name: 'Insights', tags: ['Analytics'] },
@@ -51,6 +61,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Files: 'Files of records: upload, list, download.',
   'Custom fields': 'Definitions of custom fields: types, options, uniqueness.',
   Pipelines: 'Deals move through the stages of a pipeline until they are won or lost.',
+  'Exchange rates': 'What amounts of other currencies are worth in that of the organization.',
   Views: 'Saved filters, sorts and columns of lists: own ones, and shared ones.',
   'Bulk jobs': 'Updates, deletions and reassignments of many records by filter, and their undos.',
   Imports: 'Imports of CSV files, run in the background.',

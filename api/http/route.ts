@@ -4,6 +4,7 @@ import type { MemberRole } from '../../db/model/access/roles.ts'
 import type { Actor } from '../../db/model/actor.ts'
 import type { Issue } from '../../db/model/errors.ts'
 import type { TraceContext } from '../../db/model/trace-context.ts'
+import type { Checked } from '../../db/model/validate.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import type { Logger } from '../../db/process/log.ts'
 import type { AppDeps } from '../deps.ts'
@@ -39,6 +40,8 @@ export interface Route<Params = unknown, Query = unknown, Body = unknown> {
   params?: z.ZodType<Params>
   query?: z.ZodType<Query> | QueryByPath<Params, Query>
   body?: z.ZodType<Body>
+  /** Checks the body instead of its schema: in turns of the event loop, because it may take long. */
+  checkBody?: (sent: unknown, organizationId: string) => Promise<Checked>
   /** The body contains a secret under a name that does not show it: no error echoes the body. */
   secretBody?: true
   /** The Content-Type of a body that is a file: the handler reads it from `upload`. */

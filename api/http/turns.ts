@@ -1,9 +1,10 @@
-import type { RequestListener, Server } from 'node:http'
+import type { IncomingMessage, RequestListener, Server } from 'node:http'
+import { RoundRobin } from '../../workflows/shared/round-robin.ts'
 import { PROBES } from './trace.ts'
 
 /** How many waiting requests a turn of the event loop begins: `afterLight` if the last turn took less than `lightMs`. */
 const BEGUN = { lightMs: 10, afterLight: 16, otherwise: 1 }
-/** A request waits for at most this many new connections, which is the backlog of the socket. */
+/** Requests wait for at most this many new connections, which is the backlog of the socket. */
 const MOST_ACCEPTED = 512
 
 /**
@@ -11,14 +12,16 @@ const MOST_ACCEPTED = 512
  * probes begin at once. Node accepts one connection per turn. If each turn also did the work of those accepted before,
  * the last of a burst would wait for the work of all: `/healthz` took 5.1 s beside 220 new connections, 4.8 of them in
  * the queue of the socket, though hardly a turn took longer than a second. Requests of connections that are open already
- * begin at once unless others wait.
+ * begin at once unless others wait. Of those that wait, callers take turns.
  */
 export function inTurns(
   server: Server,
   begin: RequestListener,
   { mostAccepted = MOST_ACCEPTED } = {},
 ): RequestListener {
-  const waiting: { args: Parameters<RequestListener>; since: number }[] = []
+  const waiting = new RoundRobin<Parameters<RequestListener>>()
+  /** The connections that were accepted before requests began to wait. */
+  let acceptedBefore = 0
   let accepted = 0
   let atLastTurn = 0
   let turnBegan = 0
@@ -26,12 +29,14 @@ export function inTurns(
   const endTurn = () => {
     const isAccepting = accepted > atLastTurn
     atLastTurn = accepted
-    const [first] = waiting
-    if (first && (!isAccepting || accepted - first.since > mostAccepted)) {
+    if (!isAccepting || accepted - acceptedBefore > mostAccepted) {
       const isLight = performance.now() - turnBegan < BEGUN.lightMs
-      for (const { args } of waiting.splice(0, isLight ? BEGUN.afterLight : BEGUN.otherwise)) begin(...args)
+      for (let left = isLight ? BEGUN.afterLight : BEGUN.otherwise; left > 0; left--) {
+        const next = waiting.next()
+        if (next) begin(...next)
+      }
     }
-    isTurning = isAccepting || waiting.length > 0
+    isTurning = isAccepting || !waiting.isEmpty
     // After the next poll for events, which accepts the next connection.
     if (isTurning) nextTurn()
   }
@@ -46,7 +51,12 @@ export function inTurns(
     nextTurn()
   })
   return (...args) => {
-    if (!isTurning || PROBES.includes(args[0].url ?? '')) begin(...args)
-    else waiting.push({ args, since: accepted })
+    if (!isTurning || PROBES.includes(args[0].url ?? '')) return begin(...args)
+    if (waiting.isEmpty) acceptedBefore = accepted
+    waiting.add(callerOf(args[0]), args)
   }
 }
+
+/** The credential: the organization is not known yet. Without one the path, which has the id of an incoming webhook. */
+const callerOf = ({ headers, url = '' }: IncomingMessage): string =>
+  headers.authorization ?? headers.cookie ?? url

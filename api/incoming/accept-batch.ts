@@ -1,5 +1,7 @@
+import { hasRecords } from '../../db/incoming/apply.ts'
 import type { NewLog } from '../../db/model/incoming/log.ts'
 import type { MappedPayload } from '../../db/model/incoming/map-body.ts'
+import { isNoRecord } from '../../db/model/incoming/mapping/record-key.ts'
 import { acceptRecord } from './accept-record.ts'
 import { Refusal, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
@@ -57,7 +59,9 @@ interface Outcome {
   row?: NewLog
 }
 
-const isOptOut = ({ record }: Item) => record.mapped.fields.do_not_contact === true
+/** One that names its record by a key only stays in its order: a record before it may make it. */
+const isOptOut = ({ record: { mapped }, call: { webhook } }: Item) =>
+  mapped.fields.do_not_contact === true && hasRecords(webhook) && !isNoRecord(mapped, webhook.kind)
 
 async function outcomeOf({ index, record, call }: Item): Promise<Outcome> {
   try {

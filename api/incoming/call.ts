@@ -21,9 +21,9 @@ export interface Call {
   mask: Redactor
   /** The body as received. */
   bytes?: Buffer
-  /** The same without its compression, once it was verified. */
+  /** What it says, once it was verified: without its compression, and without the token that it is of Dialpad. */
   content?: Buffer
-  /** The type of `content`, if that is a record of a batch and not the body as sent. */
+  /** The type of `content`, if that is a record of a batch or the content of a token, and not the body as sent. */
   contentType?: string
   delivery?: Delivery | undefined
   verified: boolean

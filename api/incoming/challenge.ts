@@ -50,17 +50,20 @@ const signedCode = (challengeCode: string, secret: string) => ({
 })
 
 /**
- * The answer to the challenge of a signed POST: Slack's is repeated, and Zoom's is signed. Undefined for another request.
+ * The answer to the challenge of a verified POST: Slack's is repeated, as is one that is the whole body (monday.com), and
+ * Zoom's is signed. Undefined for another request.
  */
 export function postedChallenge(
   type: Verification['type'],
   payload: Payload,
   secrets: string[],
 ): object | undefined {
-  if (type === 'slack' && payload.type === 'url_verification') {
-    const { challenge } = payload
-    return isShort(challenge) ? { challenge } : undefined
-  }
+  const { challenge } = payload
+  const isAsked =
+    type === 'slack'
+      ? payload.type === 'url_verification'
+      : type === 'token' && Object.keys(payload).length === 1
+  if (isAsked && isShort(challenge)) return { challenge }
   if (type !== 'zoom' || payload.event !== 'endpoint.url_validation') return undefined
   const { plainToken } = Object(payload.payload)
   if (!isShort(plainToken)) return undefined

@@ -35,12 +35,14 @@ const PROVEN: { [Type in Verification['type']]?: string[] } = {
  * it with another id, so the body is the id. A generic `hmac` signs the body alone too, but its bodies may be equal.
  */
 const SIGN_BODY_ALONE: Verification['type'][] = [
+  'dialpad',
   'github',
   'meta',
   'shopify',
   'intercom',
   'linear',
   'linkedin',
+  'pandadoc',
   'square',
   'typeform',
 ]

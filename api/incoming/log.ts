@@ -23,9 +23,9 @@ import { subnetOf } from '../http/client-ip.ts'
 import { forLog } from '../http/errors.ts'
 import type { Refusal } from './answer.ts'
 import type { Call } from './call.ts'
-import { decompressed } from './decompress.ts'
 import { deliveryOf } from './delivery-id.ts'
 import { deliveryOfRecord, mapRequest } from './map-request.ts'
+import { readContent } from './read-content.ts'
 
 /** Stored characters of a payload, by whether the sender is verified. */
 const MAX_PAYLOAD = 65_536
@@ -87,7 +87,8 @@ async function persistently({ deps, webhook }: Call, outcome: string, write: () 
 export async function refusalRow(call: Call, refusal: Refusal): Promise<NewLog> {
   // Blocked before its body was read as its sender meant it: a replay needs that.
   if (call.verified && call.bytes && refusal.logStatus === 'Blocked') {
-    call.content ??= await decompressed(call.ctx.req, call.bytes).catch(() => call.bytes!)
+    if (!call.content) await readContent(call, call.bytes).catch(() => undefined)
+    call.content ??= call.bytes
     call.delivery ??= await deliveryOfUnread(call, call.bytes, refusal)
   }
   const outcome = {

@@ -5,9 +5,17 @@ import type { Call } from './call.ts'
 import { deliveryOf } from './delivery-id.ts'
 
 /** The records of a body without its compression, and what the mapping of the webhook makes of each. */
-export async function mapRequest({ ctx, deps, webhook, mask, content }: Call): Promise<MappedRequest> {
+export async function mapRequest({
+  ctx,
+  deps,
+  webhook,
+  mask,
+  content,
+  contentType,
+}: Call): Promise<MappedRequest> {
   const { headers } = ctx.req
-  const body = { content: content!, type: headers['content-type'] ?? '', headers: senderHeaders(headers) }
+  const type = contentType ?? headers['content-type'] ?? ''
+  const body = { content: content!, type, headers: senderHeaders(headers) }
   const parsed = await deps.compute.mapRequest(webhook.organization_id, body, webhook)
   // The payload becomes part of the run's history.
   return mask.mayBeIn(content!) ? mask.value(parsed) : parsed

@@ -16,10 +16,10 @@ import { acceptRecord } from './accept-record.ts'
 import { Refusal, secondsUntil, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
 import { type Challenge, challengeOf, postedChallenge } from './challenge.ts'
-import { decompressed } from './decompress.ts'
 import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
 import { logRefusal, logSetUp, rowOf } from './log.ts'
 import { deliveryOfRecord, mapRequest } from './map-request.ts'
+import { readContent } from './read-content.ts'
 import { calledUrl, type Target, targetOf } from './request-url.ts'
 import type { IncomingDeps } from './together.ts'
 import { type Verdict, verify } from './verify.ts'
@@ -147,7 +147,7 @@ async function answerChallenge(
   call: Call,
   { kind, verified, text, json }: Challenge,
 ): Promise<object | string> {
-  // It counts for its address as a wrong secret does, and not in the minute of the webhook, which is its sender's.
+  // An unproven request counts against its address, as a wrong secret does. The minute of the webhook is for its sender.
   if (verified !== true) await countFailure(call)
   if (!verified) throw unverified('wrong')
   if (json) {
@@ -201,7 +201,7 @@ function unverified(verdict: Unverified): Refusal {
 
 /** The records of the body, and what the mapping of the webhook makes of each. */
 async function parseAndMap(call: Call, bytes: Buffer): Promise<MappedRequest> {
-  call.content = await decompressed(call.ctx.req, bytes)
+  await readContent(call, bytes)
   const request = await mapRequest(call)
   const [first] = request.records
   if (first && !request.isBatch) {

@@ -103,10 +103,38 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
     given: [header(request, 'x-square-hmacsha256-signature')],
     expected: sha256(secret, request.url, bytes).toString('base64'),
   }),
+  chatwoot(request, bytes, secret) {
+    const time = header(request, 'x-chatwoot-timestamp')
+    const expected = `sha256=${sha256(secret, `${time}.`, bytes).toString('hex')}`
+    return { given: [header(request, 'x-chatwoot-signature')], expected, seconds: secondsOf(time) }
+  },
+  pandadoc: ({ url }, bytes, secret) => ({
+    given: [/[?&]signature=([^&#]*)/.exec(url)?.[1] ?? ''],
+    expected: sha256(secret, bytes).toString('hex'),
+  }),
+  dialpad(_request, bytes, secret) {
+    const token = signedToken(bytes)
+    return token && { given: [token.signature], expected: sha256(secret, token.signed).toString('base64url') }
+  },
   linkedin,
   twilio,
   sendgrid,
   mailgun,
+}
+
+/**
+ * The parts of a body that is a JSON Web Token (RFC 7515) and nothing else. Its header is not asked for the algorithm: the
+ * sender chooses it, and who verifies must not let it.
+ */
+function signedToken(bytes: Buffer): { signed: string; payload: string; signature: string } | undefined {
+  const parts = /^([\w-]+\.([\w-]+))\.([\w-]+)$/.exec(bytes.toString('latin1'))
+  return parts ? { signed: parts[1]!, payload: parts[2]!, signature: parts[3]! } : undefined
+}
+
+/** What a sender says in a body that is a token; undefined for another body. */
+export function payloadOfToken(bytes: Buffer): Buffer | undefined {
+  const token = signedToken(bytes)
+  return token && Buffer.from(token.payload, 'base64url')
 }
 
 /** The time in seconds that the headers of a signed request have; undefined if its sender signs none. */
@@ -149,9 +177,10 @@ function standard(request: SignedRequest, prefix: string, bytes: Buffer, secret:
 const LINKEDIN_PREFIX = 'hmacsha256='
 
 /**
- * "The hash of the body prefixed by `hmacsha256=`": by the text the prefix is signed, by the notation of others it stands
- * before the hash in the header. Each way takes the secret, so each is accepted. Only of a JSON object, as notifications
- * are: the open challenge signs a UUID with the same key, and that signature must not be one of a body.
+ * LinkedIn documents "the hash of the body prefixed by `hmacsha256=`": the prefix is signed with the body, or it stands
+ * before the hash in the header, as in the schemes of others. Both need the secret, so both are accepted. The body must
+ * be a JSON object, as notifications are: anybody may have a UUID signed with the same key by the challenge, and that
+ * signature must not be valid for a body.
  * https://learn.microsoft.com/linkedin/shared/api-guide/webhook-validation
  */
 function linkedin(request: SignedRequest, bytes: Buffer, secret: string): Signed | undefined {

@@ -61,7 +61,11 @@ async function responseOf(call: Call, { runIds, isRepeated }: Accepted, mayWait:
     return (await deps.runEnds.wait(runIds, webhook.response_wait * 1_000, gone.signal, read)) ?? {}
   } catch (error) {
     // The request is written, so its sender must not hear of a failure.
-    deps.log.warn({ err: forLog(error), webhook: webhook.id }, 'cannot read the answer of a workflow')
+    const { organization_id, id } = webhook
+    deps.log.warn(
+      { err: forLog(error), organization_id, webhook_id: id },
+      'cannot read the answer of a workflow',
+    )
     return {}
   } finally {
     ctx.res.off('close', onClose)

@@ -23,7 +23,7 @@ const events = z.strictObject({
 })
 
 /**
- * What becomes of mails: `/mails/unsubscribe/{token}`, the link in the header of a mail, and `/mails/events`, to which
+ * Answers below `/mails`: `/mails/unsubscribe/{token}`, the link in the header of a mail, and `/mails/events`, to which
  * the operator's mail server reports bounces and complaints.
  */
 export async function handleMails(ctx: Koa.Context, path: string, deps: AppDeps): Promise<void> {

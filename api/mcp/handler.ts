@@ -4,6 +4,7 @@ import type Koa from 'koa'
 import { LRUCache } from 'lru-cache'
 import { AppError, type ErrorType } from '../../db/model/errors.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
+import { nextTurn } from '../../workflows/shared/turns.ts'
 import type { AppDeps } from '../deps.ts'
 import { parseJson, readBody, requireJson } from '../http/body.ts'
 import { answerError, methodNotAllowed } from '../http/errors.ts'
@@ -48,6 +49,8 @@ function offerOf(visible: Operation[]): Offer {
 /**
  * The Model Context Protocol at /mcp: revision 2026-07-28, and clients of 2025-11-25 and before. It has no session, so
  * any process answers any request. Keys, scopes, limits and errors are those of `realm`; tools execute its operations.
+ * A message takes milliseconds of the event loop, before and after its operation: of those that come together, one has
+ * each turn, so that other requests come between.
  */
 export function createMcp(
   deps: AppDeps,
@@ -82,7 +85,11 @@ export function createMcp(
       confirmations,
       requestId: ctx.state.requestId,
       log,
-      request: (request) => requestInside(ctx, { gateway, caller, log, purpose: 'tool call' }, request),
+      request: async (request) => {
+        const answer = await requestInside(ctx, { gateway, caller, log, purpose: 'tool call' }, request)
+        await nextTurn(caller.organization.id)
+        return answer
+      },
     })
     server.setRequestHandler('tools/list', () => ({ tools }))
     server.setRequestHandler('tools/call', ({ params }, serverContext) => {
@@ -130,6 +137,7 @@ export function createMcp(
         extra: { ctx, caller },
       }
       ctx.respond = false
+      await nextTurn(caller.organization.id)
       await handler(Object.assign(ctx.req, { auth: authInfo }) as NodeIncomingMessageLike, ctx.res, body)
     } catch (error) {
       answerProtocolError(ctx, error, deps)

@@ -18,7 +18,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   search_records: {
     title: 'Search records',
     description:
-      'Lists and searches records (contacts, companies, deals, …) and other resources, page by page. `q` is full text; `filters` compares fields; `related_to` lists what is associated with a record. Ask for few `fields` and a small `limit`. For documents use search_knowledge, for totals query_analytics, for runs get_run.',
+      'Lists and searches records and other resources, page by page. `q` is full text; `filters` compares fields; `related_to` lists what is associated with a record. Ask for few `fields` and a small `limit`. For documents use search_knowledge, for totals query_analytics, for runs get_run.',
     example: {
       kind: 'deals',
       filters: { stage: 'won', 'amount[gte]': 1000 },
@@ -29,13 +29,13 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   get_record: {
     title: 'Get a record',
     description:
-      'Retrieves one record or resource by its id, whole. If you only know a name or an email address, use search_records.',
+      'Retrieves one record or resource by its id. If you only know a name or an email address, use search_records.',
     example: { kind: 'contacts', id: '0198…' },
   },
   create_record: {
     title: 'Create a record',
     description:
-      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists: nothing prevents duplicates. To write many at once use update_record with the action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
+      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists: nothing prevents duplicates. For many at once use update_record, action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
     example: { kind: 'contacts', fields: { first_name: 'Ada', email: 'ada@example.com' } },
   },
   update_record: {
@@ -47,13 +47,13 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   delete_record: {
     title: 'Delete a record',
     description:
-      'Deletes a record or resource. Records can be restored for 30 days (update_record, action restore); other resources cannot. To end only an association use link_records with the action unlink. Needs a confirmation.',
+      'Deletes a record or resource. Records can be restored for 30 days (update_record, action restore); other resources cannot. To end an association use link_records, action unlink. Needs a confirmation.',
     example: { kind: 'tasks', id: '0198…' },
   },
   link_records: {
     title: 'Link two records',
     description:
-      'Associates two records of any kinds, or ends their association (action unlink). Idempotent. To see what is linked use search_records with `related_to`.',
+      'Associates two records of any kinds, or ends their association (action unlink). To see what is linked use search_records with `related_to`.',
     example: {
       entity: 'contacts',
       entity_id: '0198…',
@@ -66,20 +66,20 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   describe_records: {
     title: 'Describe records',
     description:
-      'Says which kinds there are and, for a `kind`, its fields with types, custom fields, accepted values and filters; for other resources the arguments of each action. Use it before writing fields that you do not know. Also: what this key may do (get_me), the scopes, the events of webhooks.',
+      'Says which kinds there are and, for a `kind`, its fields with types, custom fields, accepted values and filters; for other resources the arguments of each action. Use it before you write fields. Also: what this key may do (get_me), the scopes, the events of webhooks.',
     example: { kind: 'deals' },
     defaults: ['get_schema', 'list_object_types'],
   },
   get_node_types: {
     title: 'Node types of workflows',
     description:
-      'Lists the types of nodes that a workflow is made of, or retrieves one with its config schema, output and example. Use it while writing a spec; read get_authoring_guide first.',
+      'Lists the types of nodes that a workflow is made of, or retrieves one with its config schema, output and example. Read get_authoring_guide first.',
     defaults: ['get_node_type', 'list_node_types'],
   },
   get_authoring_guide: {
     title: 'Guide to writing workflows',
     description:
-      'The guide to the YAML in which workflows are written. Read it once before you write or change a workflow; without a topic it lists the topics.',
+      'The guide to the YAML of workflows. Read it once before you write or change one; without a topic it lists the topics.',
     example: {},
   },
   validate_workflow: {
@@ -118,7 +118,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   test_node: {
     title: 'Test a node',
     description:
-      'Runs one node alone, with sample inputs, with its real effects; the confirmation shows the calls that it would make. Use it to check a config before it is in a workflow.',
+      'Runs one node alone, with sample inputs, with its real effects; the confirmation shows the calls that it would make. It checks a config before it is in a workflow.',
     defaults: ['test_node_of_workflow', 'test_node'],
   },
   search_templates: {
@@ -136,7 +136,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   search_knowledge: {
     title: 'Search the knowledge base',
     description:
-      'Finds passages of documents by text, best first, with their sources: answer questions from them and cite the document. Also lists collections and documents, and retrieves one by `document_id`. For contacts or deals use search_records.',
+      'Finds passages of documents by text, best first, with their sources: answer questions from them and cite the document. Also lists collections and documents, and retrieves one by `document_id`.',
     example: { q: 'refund after 30 days', limit: 5 },
     defaults: ['get_knowledge_document', 'search_knowledge'],
   },
@@ -150,7 +150,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   query_analytics: {
     title: 'Analytics',
     description:
-      'Computes a metric, by group, interval and period, or a ready dashboard (`action`). list_metrics names the metrics with their groups. For single records use search_records.',
+      'Computes a metric, by group, interval and period, or a ready dashboard (`action`). list_metrics names the metrics with their groups.',
     defaults: ['query_analytics'],
   },
 }

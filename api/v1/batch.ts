@@ -4,8 +4,9 @@ import type { KindName } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema, updateSchema, upsertSchema } from '../../db/model/records/schemas.ts'
 import { isUpsertKey, upsertKey, upsertKeys } from '../../db/model/records/upsert-keys.ts'
-import { toIssues } from '../../db/model/validate.ts'
+import { type Checked, check, toIssues } from '../../db/model/validate.ts'
 import { batch, issuesAt, type Operation, type Result } from '../../db/records/batch.ts'
+import { turnsOf } from '../../workflows/shared/turns.ts'
 import { errorBody, STATUS } from '../http/errors.ts'
 import { type Route, route } from '../http/route.ts'
 import type { Scope } from '../http/scopes.ts'
@@ -16,15 +17,15 @@ const MAX_OPERATIONS = 200
 const OPS = ['create', 'update', 'upsert', 'delete'] as const
 
 const DESCRIPTION = `Runs up to ${MAX_OPERATIONS} operations in order, in one transaction. \`results\` has the status of
-each operation; a failed operation does not affect the others. With \`atomic: true\` one failure writes nothing: the
-response is 422, \`error.param\` names the operation and \`detail\` lists its issues. An update or delete with a
-\`version\` fails with 412 if the record has another version. An upsert updates the record whose field \`by\` has the
-value in \`data\`, or creates one; it fails with 409 if several records match. Its \`associations\` are added to those
-of the record.`
+each; a failed one does not affect the others. With \`atomic: true\` one failure writes nothing: the response is 422,
+\`error.param\` names the operation and \`detail\` lists its issues. An update or delete fails with 412 if the record
+has another \`version\`. An upsert updates the record whose field \`by\` has the value in \`data\`, or creates one;
+it fails with 409 if several match. Its \`associations\` are added.`
 
 /** Up to 200 writes to one kind in one request. */
 export const batchRoutes: Route[] = kindNames.map((kind) => {
   const { example, object } = kinds[kind]
+  const schema = operationOf(kind)
   return route({
     method: 'POST',
     path: `/objects/${kind}/batch`,
@@ -34,12 +35,8 @@ export const batchRoutes: Route[] = kindNames.map((kind) => {
     tag: tagOf(kind),
     summary: `Run a batch on ${kind}`,
     description: `${DESCRIPTION} ${linkScopesNote(kind)}`.trim(),
-    body: z
-      .strictObject({
-        operations: z.array(operationOf(kind)).min(1).max(MAX_OPERATIONS),
-        atomic: z.boolean().default(false).describe('Whether one failure rolls back the whole batch.'),
-      })
-      .meta({ id: `${title(object)}Batch` }),
+    body: batchOf(schema).meta({ id: `${title(object)}Batch` }),
+    checkBody: (sent, organizationId) => checkInTurns(schema, sent, organizationId),
     response: {
       status: 200,
       schema: z
@@ -53,9 +50,10 @@ export const batchRoutes: Route[] = kindNames.map((kind) => {
         .meta({ id: `${title(object)}BatchResult` }),
     },
     example: { operations: [{ op: 'create', data: example }] },
-    handler: async ({ body: { operations, atomic }, requireScopes, requestId, tenant }) => {
+    handler: async ({ body: { operations, atomic }, caller, requireScopes, requestId, tenant }) => {
       requireScopes(operations.flatMap((operation) => scopesOf(kind, operation)))
       const results = await tenant((tx) => batch(tx, kind, operations, atomic))
+      await turnsOf(caller.organization.id, results.length)()
       const failed = results.filter((result) => 'error' in result).length
       return {
         object: 'batch',
@@ -67,6 +65,33 @@ export const batchRoutes: Route[] = kindNames.map((kind) => {
     },
   })
 })
+
+function batchOf<T extends z.ZodType>(operation: T) {
+  return z.strictObject({
+    operations: z.array(operation).min(1).max(MAX_OPERATIONS),
+    atomic: z.boolean().default(false).describe('Whether one failure rolls back the whole batch.'),
+  })
+}
+
+const unreadBatch = batchOf(z.unknown())
+
+/** As the schema of the body, in turns. An operation has no issues of its own: an invalid one is read as refused. */
+async function checkInTurns(
+  schema: z.ZodType<Operation>,
+  sent: unknown,
+  organizationId: string,
+): Promise<Checked> {
+  const read = check(unreadBatch, sent, 'body')
+  if ('issues' in read) return read
+  const { operations, atomic } = read.value as z.infer<typeof unreadBatch>
+  const turn = turnsOf(organizationId, operations.length)
+  const parsed: Operation[] = []
+  for (const one of operations) {
+    await turn()
+    parsed.push(schema.parse(one, { reportInput: true }))
+  }
+  return { value: { operations: parsed, atomic } }
+}
 
 /** Reads one operation. An invalid operation becomes a refused one, because the others still run. */
 function operationOf(kind: KindName): z.ZodType<Operation> {

@@ -170,11 +170,10 @@ function bulkRoute(entity: KindName): Route {
     grows: ({ action }) => action !== 'delete',
     tag: tagOf(entity),
     summary: `Update, delete or reassign many ${entity}`,
-    description: `Changes all records that match the filters. Without \`confirm: true\` nothing happens: the response is a
-preview with their number. A confirmed job lists the matching records, then changes each once, in the background, also one
-that no longer matches by then; a record that cannot be changed is among the \`refusals\`. If a custom field of the query
-is deleted, defined or changes its type during the listing, the job fails, and changes nothing. It can be undone for
-${JOB_DAYS} days.`,
+    description: `Changes all records that match the filters. Without \`confirm: true\` the response is a preview with their
+number. A confirmed job lists the records, then changes each once, also one that no longer matches by then; what cannot
+be changed is among the \`refusals\`. If a custom field of the query is deleted, defined or changes its type during the
+listing, the job fails and changes nothing. It can be undone for ${JOB_DAYS} days.`,
     body: newJob,
     response: { status: 201, schema: job, preview: preview.schema },
     example: {

@@ -2,7 +2,13 @@ import { describeMetric, METRICS } from '../../db/model/analytics/metrics/index.
 import { queryProblems } from '../../db/model/analytics/query.ts'
 import { backdatedFields } from '../../db/model/records/backdated.ts'
 import { commonFields, READ_ONLY } from '../../db/model/records/common-fields.ts'
-import { filterNames, operatorsOf, parseFilterValue, sortNames } from '../../db/model/records/filters.ts'
+import {
+  filterNames,
+  knownHop,
+  operatorsOf,
+  parseFilterValue,
+  sortNames,
+} from '../../db/model/records/filters.ts'
 import { type FieldType, type Kind, referencesOf } from '../../db/model/records/kind.ts'
 import { kinds } from '../../db/model/records/kinds/index.ts'
 import { createSchema, fieldsSchema, updateSchema } from '../../db/model/records/schemas.ts'
@@ -108,11 +114,15 @@ function filterIssue(kind: Kind, parameter: string, value: unknown): FilterIssue
   const filter = parseFilterValue(kind, parameter, value)
   if (!('msg' in filter)) return undefined
   const [field = ''] = parameter.split('[')
+  const hop = knownHop(kind, field)
+  const [of, name, before] = hop
+    ? [kinds[hop.kind], hop.field, field.slice(0, -hop.field.length)]
+    : [kind, field, '']
   const allowed =
     filter.type === 'unrecognized_key'
-      ? filterNames(kind)
+      ? filterNames(of).map((one) => `${before}${one}`)
       : filter.type === 'unknown_operator'
         ? operatorsOf(kind, field).map((operator) => `${field}[${operator}]`)
-        : (kind.fields[field]?.values ?? [])
+        : (of.fields[name]?.values ?? [])
   return { message: filter.msg, type: filter.type, allowed }
 }

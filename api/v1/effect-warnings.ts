@@ -14,25 +14,26 @@ export interface WarnedNode {
 export const reachesOutside = ({ type, effect }: WarnedNode): boolean =>
   effect === 'external' && findNodeType(type)?.outputOnly({}) !== true
 
-/** The settings of the service without which every node of a type fails. */
-export const neededSettings = (type: string): string[] =>
-  (findNodeType(type)?.effects ?? []).flatMap((effect) => ports[effect].settings ?? [])
+/** The environment variables of the service without which every node of a type fails. */
+export const neededVariables = (type: string): string[] =>
+  (findNodeType(type)?.effects ?? []).flatMap((effect) => ports[effect].variables ?? [])
 
 /**
- * A warning for each unset setting of the service that the nodes need, with the nodes that fail or do less without it.
+ * A warning for each unset variable of the service that the nodes need, with the nodes that fail or do less without it.
  */
-export function settingWarnings(nodes: WarnedNode[], config: ApiConfig): string[] {
+export function variableWarnings(nodes: WarnedNode[], config: ApiConfig): string[] {
   const values: Readonly<Record<string, unknown>> = config
   const titles = new Map<string, string[]>()
-  const add = (setting: string, what: string, title: string) => {
-    if (values[setting] !== undefined) return
-    const start = `The service has no ${setting}, so these nodes ${what}`
+  const add = (variable: string, what: string, title: string) => {
+    if (values[variable] !== undefined) return
+    const start = `The service has no ${variable}, so these nodes ${what}`
     titles.set(start, [...(titles.get(start) ?? []), title])
   }
   for (const { type, title, config } of nodes) {
-    for (const setting of neededSettings(type)) add(setting, 'fail', title)
-    const optional = findNodeType(type)?.optionalSettings
-    if (optional?.isUsed(config)) for (const setting of optional.names) add(setting, optional.without, title)
+    for (const variable of neededVariables(type)) add(variable, 'fail', title)
+    const optional = findNodeType(type)?.optionalVariables
+    if (optional?.isUsed(config))
+      for (const variable of optional.names) add(variable, optional.without, title)
   }
   return [...titles].map(([start, found]) => `${start}: ${found.join(', ')}.`)
 }

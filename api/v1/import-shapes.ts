@@ -84,7 +84,7 @@ export const newImport = z
       .max(100)
       .optional()
       .describe(
-        'The key of an upsert: `external_id`, `email` of contacts, `domain` of companies, or a unique custom field.',
+        'The key of an upsert: `id`, `external_id`, `email` of contacts, `domain` of companies, or a unique custom field.',
       ),
     mapping: mapping.default({}),
     formats: formats.default({}),

@@ -2,7 +2,8 @@ import { z } from 'zod'
 import { migrateRun } from '../../db/runs/migrate.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { type Route, route } from '../http/route.ts'
-import { runShape, showRun } from './runs.ts'
+import { runShape } from './run-shapes.ts'
+import { showRun } from './runs.ts'
 
 /** The version that a run is migrated to, of one run or of a batch. */
 export const targetVersion = z.union([z.int().min(1), z.literal('latest')], {

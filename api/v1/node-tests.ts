@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getEnvironment } from '../../db/access/organization.ts'
 import { getPools } from '../../db/access/pools.ts'
 import { AppError, invalid } from '../../db/model/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
@@ -10,17 +10,23 @@ import { dryRun } from '../../workflows/interpret/dry-run.ts'
 import { masked } from '../../workflows/interpret/mask.ts'
 import { testScope } from '../../workflows/interpret/scope.ts'
 import { checkConfig, describeIssue } from '../../workflows/language/config.ts'
-import { EFFECT_CLASSES, type Program } from '../../workflows/language/definition.ts'
+import {
+  EFFECT_CLASSES,
+  type EffectClass,
+  type Program,
+  type ProgramNode,
+} from '../../workflows/language/definition.ts'
 import { secretsRead } from '../../workflows/language/expressions/secrets.ts'
 import { NodeError } from '../../workflows/language/node-error.ts'
 import { namedPool, POOL_NAME, POOL_RULE } from '../../workflows/language/pool.ts'
+import type { NodeType } from '../../workflows/nodes/define.ts'
 import { nodeTypes } from '../../workflows/nodes/index.ts'
 import { MASK, maskSecrets } from '../../workflows/shared/secret-names.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
 import { type Caller, scopeNamed } from '../http/scopes.ts'
 import { catalogue } from './catalogue.ts'
 import { confirmation } from './confirmation.ts'
-import { reachesOutside, settingWarnings } from './effect-warnings.ts'
+import { reachesOutside, variableWarnings } from './effect-warnings.ts'
 import { requireNodeType } from './nodes.ts'
 import { unknownPool } from './unknown-names.ts'
 
@@ -140,103 +146,124 @@ export interface WantedTest {
   body?: Program
 }
 
+/** A test that its caller may make, with what is known of its node. */
+interface Test extends WantedTest {
+  type: NodeType
+  effect: EffectClass
+  /** The nodes of the body beside the loop. */
+  inBody: ProgramNode[]
+  /** What is wrong with the config, as far as it is known. */
+  findings: string[]
+}
+
 /** Answers a request to test a node: queues the test and waits for its end, or previews it. */
-export async function testNode(
-  { caller, requireScopes, deps, signal, tenant, commit, asPreview }: TestRequest,
-  { node_type, config, inputs, pool: wanted, confirm, body }: WantedTest,
-) {
-  const type = requireNodeType(node_type)
+export async function testNode(request: TestRequest, wanted: WantedTest) {
+  const { caller, requireScopes, deps, tenant } = request
+  const { config, body, confirm } = wanted
+  const type = requireNodeType(wanted.node_type)
   const effect = type.effectClass(config)
-  const pool = effect === 'external' ? namedPool(wanted) : undefined
-  const read = secretsOf(config)
-  // A test that reads secrets needs workflows:author: a key that may only run workflows must not send a secret to a URL
-  // of its choice.
+  const pool = effect === 'external' ? namedPool(wanted.pool) : undefined
   const inBody = Object.values(body?.nodes ?? {}).filter(({ id }) => id !== body?.start)
-  const reads = read.length > 0 || inBody.some((node) => secretsOf(node.config).length > 0 || node.pool)
-  const scopes = [
-    ...type.scopes(config, catalogue),
-    ...inBody.flatMap((node) => requireNodeType(node.type).scopes(node.config, catalogue)),
-    ...(reads ? ['workflows:author'] : []),
-  ]
-  requireScopes(scopes.map(scopeNamed))
+  requireScopes(scopesOf(type, config, inBody).map(scopeNamed))
   const findings = type
     .check(config, catalogue)
     .map(({ path, message }) => `${['config', ...path].join('.')}: ${message}.`)
-  if (!confirm) {
-    asPreview()
-    const { env, secrets } = await tenant(getWorkflowSettings)
-    const node = { type: node_type, title: type.title, effect, config }
-    const warnings = [
-      ...([node, ...inBody].some(reachesOutside) ? ['Has effects outside the service.'] : []),
-      ...settingWarnings([node, ...inBody], deps.config),
-      ...(pool === undefined ? [] : await poolWarnings(deps.db.system, pool, await tenant(getPools))),
-      ...(type.reachesOutside(config) ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
-      ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
-      ...checkConfig(type.config, config)
-        .flatMap((issue) => describeIssue(issue, node_type))
-        .map(({ message }) => `The config is invalid: ${message}.`),
-      ...findings,
-    ]
-    const scope = {
-      ...testScope(inputs, { org: orgOf(caller), env }),
-      ...(type.reachesOutside(config)
-        ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) }
-        : {}),
-    }
-    const calls = await dryRun(type, config, scope, {
-      run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
-      organization: caller.organization,
-    })
-    return preview.answer({
-      node_type,
-      effect,
-      warnings,
-      config: masked(config) as WantedTest['config'],
-      inputs: maskSecrets(inputs) as WantedTest['inputs'],
-      ...(calls ? { calls } : {}),
-    })
-  }
+  const test = { ...wanted, pool, type, effect, inBody, findings }
+  if (!confirm) return previewTest(request, test)
   // A pool that the organization may not use is refused by the worker, as in a run.
   if (pool !== undefined && (await tenant(getPools)).includes(pool))
     await requirePoolWorker(deps.db.system, pool)
   const release = deps.nodeTests.take(caller.id, caller.organization.id)
   try {
-    return await runTest()
+    return await runTest(request, test)
   } finally {
     release()
   }
+}
 
-  async function runTest() {
-    const started = performance.now()
-    const id = await tenant(async (tx) => {
-      await deps.queuedRuns.takePlace(tx)
-      return createNodeTest(tx, deps.secretsKey, {
-        node_type,
-        title: type.title,
-        config,
-        inputs,
-        ...(pool !== undefined && { pool }),
-        ...(body ? { program: body } : {}),
-      })
-    })
-    await commit({ object: 'node_test', status: 'running', node_type })
-    const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
-      tenant((tx) => getNodeTest(tx, id)),
-    )
-    if (!ended) throw new AppError('unavailable', 'the test exceeded its time limit')
-    const { node, error, log } = ended
-    return {
-      object: 'node_test',
-      status: node?.status === 'completed' ? 'completed' : 'failed',
+/**
+ * The scopes of a test beside `workflows:run`. One that reads secrets needs workflows:author: a key that may only run
+ * workflows must not send a secret to a URL of its choice.
+ */
+function scopesOf(type: NodeType, config: WantedTest['config'], inBody: ProgramNode[]): string[] {
+  const reads =
+    secretsOf(config).length > 0 || inBody.some((node) => secretsOf(node.config).length > 0 || node.pool)
+  return [
+    ...type.scopes(config, catalogue),
+    ...inBody.flatMap((node) => requireNodeType(node.type).scopes(node.config, catalogue)),
+    ...(reads ? ['workflows:author'] : []),
+  ]
+}
+
+async function previewTest({ caller, deps, tenant, asPreview }: TestRequest, test: Test) {
+  const { node_type, type, effect, config, inputs, pool, inBody, findings } = test
+  asPreview()
+  const { env, secrets } = await tenant(getEnvironment)
+  const node = { type: node_type, title: type.title, effect, config }
+  const read = secretsOf(config)
+  const warnings = [
+    ...([node, ...inBody].some(reachesOutside) ? ['Has effects outside the service.'] : []),
+    ...variableWarnings([node, ...inBody], deps.config),
+    ...(pool === undefined ? [] : await poolWarnings(deps.db.system, pool, await tenant(getPools))),
+    ...(type.reachesOutside(config) ? [] : read.slice(0, 1)).map(() => 'The node cannot read secrets.'),
+    ...read.filter((name) => !secrets.includes(name)).map((name) => `There is no secret ${name}.`),
+    ...checkConfig(type.config, config)
+      .flatMap((issue) => describeIssue(issue, node_type))
+      .map(({ message }) => `The config is invalid: ${message}.`),
+    ...findings,
+  ]
+  const scope = {
+    ...testScope(inputs, { org: orgOf(caller), env }),
+    ...(type.reachesOutside(config)
+      ? { secrets: Object.fromEntries(secrets.map((name) => [name, MASK])) }
+      : {}),
+  }
+  const calls = await dryRun(type, config, scope, {
+    run: { id: 'preview', workflow_id: null, workflow_name: 'Preview' },
+    organization: caller.organization,
+  })
+  return preview.answer({
+    node_type,
+    effect,
+    warnings,
+    config: masked(config) as WantedTest['config'],
+    inputs: maskSecrets(inputs) as WantedTest['inputs'],
+    ...(calls ? { calls } : {}),
+  })
+}
+
+/** Queues the test and waits for its end. */
+async function runTest({ deps, signal, tenant, commit }: TestRequest, test: Test) {
+  const { node_type, type, config, inputs, pool, body, findings } = test
+  const started = performance.now()
+  const id = await tenant(async (tx) => {
+    await deps.queuedRuns.takePlace(tx)
+    return createNodeTest(tx, deps.secretsKey, {
       node_type,
-      output: node?.output ?? null,
-      handle: node?.handle ?? null,
-      rendered_config: node?.input ?? null,
-      duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
-      ...(findings.length > 0 ? { warnings: findings } : {}),
-      log,
-      ...(error ? { error } : {}),
-    }
+      title: type.title,
+      config,
+      inputs,
+      ...(pool !== undefined && { pool }),
+      ...(body ? { program: body } : {}),
+    })
+  })
+  await commit({ object: 'node_test', status: 'running', node_type })
+  const ended = await deps.runEnds.wait(id, WAIT_SECONDS * 1_000, signal, () =>
+    tenant((tx) => getNodeTest(tx, id)),
+  )
+  if (!ended) throw new AppError('unavailable', 'the test exceeded its time limit')
+  const { node, error, log } = ended
+  return {
+    object: 'node_test',
+    status: node?.status === 'completed' ? 'completed' : 'failed',
+    node_type,
+    output: node?.output ?? null,
+    handle: node?.handle ?? null,
+    rendered_config: node?.input ?? null,
+    duration_ms: (node && durationOf(node)) ?? Math.round(performance.now() - started),
+    ...(findings.length > 0 ? { warnings: findings } : {}),
+    log,
+    ...(error ? { error } : {}),
   }
 }
 

@@ -4,7 +4,7 @@ import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { lockFieldRules } from '../../db/records/custom-fields/rules.ts'
 import { referencesIn } from '../../workflows/authoring/validate.ts'
 import type { Definition, Finding } from '../../workflows/language/definition.ts'
-import { defineField, pointer } from '../../workflows/language/problems.ts'
+import { defineField, makeUnique, notUnique, pointer } from '../../workflows/language/problems.ts'
 import { findNodeType } from '../../workflows/nodes/index.ts'
 import type { ApiConfig } from '../config.ts'
 import { missingReferences } from './unknown-names.ts'
@@ -31,16 +31,16 @@ async function missingCustomFields(tx: Tenant, { nodes }: Definition): Promise<F
       // Without the strict mode a value without a definition is stored as it is.
       const isMissing = unique ? defined?.unique !== true : strict && !defined
       const place = { path: pointer('nodes', index, 'config', ...path), node_id: id }
-      if (isMissing) found.push({ ...problem(kind, name, unique), ...place })
+      if (isMissing) found.push({ ...problem(kind, name, unique, defined !== undefined), ...place })
     }
   }
   return found
 }
 
-const problem = (kind: KindName, name: string, unique: boolean) => ({
+const problem = (kind: KindName, name: string, unique: boolean, isDefined: boolean) => ({
   code: 'unknown_custom_field' as const,
   message: unique
-    ? `custom_fields.${name} of ${kind} is not defined as unique: no record can be found by it`
+    ? notUnique(kind, name)
     : `custom_fields.${name} of ${kind} is not defined: the organization refuses it`,
-  hint: defineField(kind, name, { unique }),
+  hint: isDefined ? makeUnique(kind, name) : defineField(kind, name, { unique }),
 })

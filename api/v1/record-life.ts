@@ -10,6 +10,7 @@ import { withNames } from '../../db/records/history-names.ts'
 import { mergeRecords } from '../../db/records/merge.ts'
 import { restoreRecord } from '../../db/records/restore.ts'
 import { revertRecord } from '../../db/records/revert.ts'
+import { type MergeableKind, mergeableKinds } from '../../workflows/shared/record-kinds.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, order, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, route } from '../http/route.ts'
@@ -17,9 +18,9 @@ import { allows } from '../http/scopes.ts'
 import { linkScopes } from './link-scopes.ts'
 import { kindParams, recordParams, tagOf, title, withETag } from './record-shapes.ts'
 
-const RESTORE = `Reverts a delete within 30 days: restores the associations of the record, and the reference fields that the
-delete cleared if they are still empty. 404 if the record is not deleted, was deleted more than 30 days ago or was merged.
-409 if its \`external_id\` or a unique custom field is in use by another record.`
+const RESTORE = `Reverts a delete within 30 days: restores the associations, and the reference fields that the delete
+cleared if they are still empty. 404 if the record is not deleted, was deleted earlier or was merged. 409 if another
+record has its \`external_id\` or a unique value.`
 
 const MERGE = `Merges the duplicate \`from\` into the record of the path. Empty fields are filled from the duplicate, a boolean is
 true if either is true, tags and custom fields are united (the record of the path wins), and associations and references
@@ -91,62 +92,66 @@ const revertBody = z
   .strictObject({ version: z.int().min(1).describe('A version of its history.') })
   .meta({ id: 'RevertRequest' })
 
-/** Restore and merge of each kind, and the history and revert of all kinds. */
+/** Restore and merge, and the history and revert of all kinds. */
 export const recordLifeRoutes: Route[] = [
-  ...kindNames.flatMap(routesOf),
+  ...kindNames.map(restoreRoute),
+  ...mergeableKinds.map(mergeRoute),
   historyRoute(),
   revealRoute(),
   revertRoute(),
 ]
 
-function routesOf(kind: KindName): Route[] {
+/** What the routes have in common that answer with the record, as its change does. */
+function answeringRecord(kind: KindName) {
+  const schema = recordSchema(kind)
+  return {
+    method: 'POST' as const,
+    scope: `${kind}:write` as const,
+    tag: tagOf(kind),
+    params: recordParams,
+    response: { status: 200 as const, schema },
+    exampleOf: `update${title(kinds[kind].object)}`,
+    etag: true as const,
+    ifMatch: true as const,
+  }
+}
+
+function restoreRoute(kind: KindName): Route {
   const { object } = kinds[kind]
-  // Both answer with a record, as the change of one does.
-  const common = { tag: tagOf(kind), params: recordParams, exampleOf: `update${title(object)}` }
-  const byId = `/objects/${kind}/{entity_id}`
-  const response = { status: 200 as const, schema: recordSchema(kind) }
-  return [
-    route({
-      ...common,
-      method: 'POST',
-      path: `${byId}/restore`,
-      scope: `${kind}:write`,
-      id: `restore${title(object)}`,
-      summary: `Restore a deleted ${object}`,
-      description: RESTORE,
-      response,
-      etag: true,
-      ifMatch: true,
-      handler: async ({ params, headers, tenant, setHeader }) => {
-        const ifVersion = ifMatch(headers)
-        return withETag(
-          setHeader,
-          await tenant((tx) => restoreRecord(tx, kind, params.entity_id, { ifVersion })),
-        )
-      },
-    }),
-    route({
-      ...common,
-      method: 'POST',
-      path: `${byId}/merge`,
-      scope: `${kind}:write`,
-      id: `merge${title(object)}`,
-      summary: `Merge a duplicate into ${withArticle(object)}`,
-      description: MERGE,
-      body: mergeBody,
-      response,
-      etag: true,
-      ifMatch: true,
-      example: { from: '01890a5d-ac96-774b-bcce-b302099a8057' },
-      handler: async ({ params, body, headers, tenant, setHeader }) => {
-        const ifVersion = ifMatch(headers)
-        return withETag(
-          setHeader,
-          await tenant((tx) => mergeRecords(tx, kind, params.entity_id, body.from, { ifVersion })),
-        )
-      },
-    }),
-  ]
+  return route({
+    ...answeringRecord(kind),
+    path: `/objects/${kind}/{entity_id}/restore`,
+    id: `restore${title(object)}`,
+    summary: `Restore a deleted ${object}`,
+    description: RESTORE,
+    handler: async ({ params, headers, tenant, setHeader }) => {
+      const ifVersion = ifMatch(headers)
+      return withETag(
+        setHeader,
+        await tenant((tx) => restoreRecord(tx, kind, params.entity_id, { ifVersion })),
+      )
+    },
+  })
+}
+
+function mergeRoute(kind: MergeableKind): Route {
+  const { object } = kinds[kind]
+  return route({
+    ...answeringRecord(kind),
+    path: `/objects/${kind}/{entity_id}/merge`,
+    id: `merge${title(object)}`,
+    summary: `Merge a duplicate into ${withArticle(object)}`,
+    description: MERGE,
+    body: mergeBody,
+    example: { from: '01890a5d-ac96-774b-bcce-b302099a8057' },
+    handler: async ({ params, body, headers, tenant, setHeader }) => {
+      const ifVersion = ifMatch(headers)
+      return withETag(
+        setHeader,
+        await tenant((tx) => mergeRecords(tx, kind, params.entity_id, body.from, { ifVersion })),
+      )
+    },
+  })
 }
 
 function historyRoute(): Route {

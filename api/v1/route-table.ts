@@ -9,6 +9,7 @@ import { customFieldRoutes } from './custom-fields.ts'
 import { duplicateRoutes } from './duplicates.ts'
 import { erasureRoutes } from './erasures.ts'
 import { eventRoutes } from './events.ts'
+import { exchangeRateRoutes } from './exchange-rates.ts'
 import { exportRoutes } from './exports.ts'
 import { fileRoutes } from './files.ts'
 import { importRoutes } from './imports.ts'
@@ -57,6 +58,7 @@ export const routes: Route[] = [
   ...fileRoutes,
   ...customFieldRoutes,
   ...pipelineRoutes,
+  ...exchangeRateRoutes,
   ...viewRoutes,
   ...importRoutes,
   ...exportRoutes,

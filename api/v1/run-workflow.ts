@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getEnvironment } from '../../db/access/organization.ts'
 import { invalid } from '../../db/model/errors.ts'
 import { requireVersion } from '../../db/model/lists/version.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
@@ -212,7 +212,7 @@ async function startRead(request: StartRequest, body: RunBody, { current, find }
     requireVersion('workflow', workflow.version, ifMatch(headers))
     if (!confirm) {
       const { definition } = await getVersion(tx, workflow.id, workflow.version)
-      const { env, secrets } = await getWorkflowSettings(tx)
+      const { env, secrets } = await getEnvironment(tx)
       const missing = await missingFor(tx, definition, deps.config)
       const open = body.key === undefined ? undefined : await findOpenByKey(tx, workflow.id, body.key)
       return { workflow, planned: { inputs: checked, env, secrets, missing, open } }

@@ -5,7 +5,7 @@ import { CLEANUP_ROLES, EFFECT_CLASSES, type Program } from '../../workflows/lan
 import { RUN_STATUSES } from '../../workflows/shared/statuses.ts'
 import type { ApiConfig } from '../config.ts'
 import type { RouteRequest } from '../http/route.ts'
-import { reachesOutside, settingWarnings } from './effect-warnings.ts'
+import { reachesOutside, variableWarnings } from './effect-warnings.ts'
 import { linksOf, runLinks } from './run-links.ts'
 
 /** The preview and the response of all operations that start a run. */
@@ -82,7 +82,7 @@ export function warningsOf(program: Program, ids: string[], config: ApiConfig): 
   const outside = nodes.filter(reachesOutside).map((node) => node.title)
   return [
     ...(outside.length > 0 ? [`Has effects outside the service: ${outside.join(', ')}.`] : []),
-    ...settingWarnings(nodes, config),
+    ...variableWarnings(nodes, config),
   ]
 }
 

@@ -17,12 +17,12 @@ export async function unmetRequirements(
 ): Promise<Finding[]> {
   const values: Readonly<Record<string, unknown>> = config
   const warnings: Finding[] = requires.service_settings
-    .filter((setting) => values[setting] === undefined)
-    .map((setting) => ({
+    .filter((variable) => values[variable] === undefined)
+    .map((variable) => ({
       code: 'service_not_configured',
-      message: `the service has no ${setting}: the nodes that need it fail until it is set`,
+      message: `the service has no ${variable}: the nodes that need it fail until it is set`,
       path: '',
-      hint: `ask the operator to set the environment variable ${setting} of the service`,
+      hint: `ask the operator to set the environment variable ${variable} of the service`,
     }))
   for (const { entity, name, type } of requires.custom_fields) {
     const defined = (await readDefinitions(tx, entity as KindName))[name]

@@ -10,7 +10,7 @@ import { type Route, route } from '../http/route.ts'
 import { allows, type Scope } from '../http/scopes.ts'
 import { historyEntry } from './record-life.ts'
 import { kindParams, listItem, recordParams } from './record-shapes.ts'
-import { presentRunSummary, runSummary } from './runs.ts'
+import { presentRunSummary, runSummary } from './run-shapes.ts'
 
 const time = z.iso.datetime()
 

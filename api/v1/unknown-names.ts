@@ -1,4 +1,4 @@
-import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getEnvironment } from '../../db/access/organization.ts'
 import { getSubscription, limitOf } from '../../db/access/plans.ts'
 import { getPools } from '../../db/access/pools.ts'
 import { AppError } from '../../db/model/errors.ts'
@@ -8,6 +8,7 @@ import { findWorkflows } from '../../db/workflows/list.ts'
 import { nearestWorkflows } from '../../db/workflows/nearest.ts'
 import type {
   CallTimeout,
+  EnvReference,
   EventReference,
   Finding,
   InputReference,
@@ -15,7 +16,6 @@ import type {
   OutsideReferences,
   PoolReference,
   ServiceReference,
-  SettingReference,
   ValidationResult,
   WorkflowReference,
 } from '../../workflows/language/definition.ts'
@@ -32,7 +32,7 @@ export async function withUnknownNames(
   tx: Tenant,
   result: ValidationResult,
   references: OutsideReferences,
-  config: ServiceSettings,
+  config: ServiceVariables,
 ): Promise<ValidationResult> {
   const { errors, warnings } = await lookUp(tx, references, config)
   return {
@@ -49,7 +49,7 @@ export async function withUnknownNames(
 export async function unknownNames(
   tx: Tenant,
   references: OutsideReferences,
-  config: ServiceSettings,
+  config: ServiceVariables,
 ): Promise<Finding[]> {
   const { errors, warnings } = await lookUp(tx, references, config)
   if (errors.length > 0)
@@ -62,19 +62,19 @@ export async function unknownNames(
 /** Whether a definition names anything that is looked up in the database. */
 export const namesOthers = ({
   workflows,
-  settings,
+  env,
   pools,
   timeouts,
   services,
   events,
 }: OutsideReferences): boolean =>
-  [workflows, settings, pools, timeouts, services, events].some((names) => names.length > 0)
+  [workflows, env, pools, timeouts, services, events].some((names) => names.length > 0)
 
 /** What the organization does not have: errors, which refuse the definition, and warnings. */
 async function lookUp(
   tx: Tenant,
   references: OutsideReferences,
-  config: ServiceSettings,
+  config: ServiceVariables,
 ): Promise<{ errors: Finding[]; warnings: Finding[] }> {
   const workflows = await namedWorkflows(tx, references.workflows)
   const events = await unraisedEvents(tx, references.events)
@@ -99,7 +99,7 @@ const IS_THERE = ['draft_workflow', 'workflow_inputs']
 export async function missingReferences(
   tx: Tenant,
   references: OutsideReferences,
-  config: ServiceSettings,
+  config: ServiceVariables,
 ): Promise<Finding[]> {
   const workflows = await namedWorkflows(tx, references.workflows)
   const names = await missingNames(tx, references, config, workflows)
@@ -107,19 +107,19 @@ export async function missingReferences(
   return [...(await unknownPools(tx, references.pools)), ...missing]
 }
 
-/** The settings of the service by name; those that are not set are absent or undefined. */
-type ServiceSettings = Readonly<Record<string, unknown>>
+/** The environment variables of the service by name; those that are not set are absent or undefined. */
+type ServiceVariables = Readonly<Record<string, unknown>>
 
 async function missingNames(
   tx: Tenant,
   references: OutsideReferences,
-  config: ServiceSettings,
+  config: ServiceVariables,
   workflows: NamedWorkflowsByName,
 ): Promise<Finding[]> {
   return [
     ...missingServices(references.services, config),
     ...(await unknownWorkflows(tx, references.workflows, workflows)),
-    ...(await unknownSettings(tx, references.settings)),
+    ...(await unknownEnv(tx, references.env)),
   ]
 }
 
@@ -133,14 +133,14 @@ async function namedWorkflows(tx: Tenant, references: WorkflowReference[]): Prom
   )
 }
 
-/** The nodes that fail because the service lacks a setting. */
-const missingServices = (references: ServiceReference[], config: ServiceSettings): Finding[] =>
+/** The nodes that fail because the service lacks a variable. */
+const missingServices = (references: ServiceReference[], config: ServiceVariables): Finding[] =>
   references
-    .filter(({ setting }) => config[setting] === undefined)
-    .map(({ setting, ...place }) => ({
+    .filter(({ variable }) => config[variable] === undefined)
+    .map(({ variable, ...place }) => ({
       code: 'service_not_configured',
-      message: `the service has no ${setting}: the node fails until it is set`,
-      hint: `ask the operator to set the environment variable ${setting} of the service`,
+      message: `the service has no ${variable}: the node fails until it is set`,
+      hint: `ask the operator to set the environment variable ${variable} of the service`,
       ...place,
     }))
 
@@ -247,10 +247,10 @@ function wrongInputs(workflow: string, specs: Record<string, InputSpec>, given: 
   ]
 }
 
-async function unknownSettings(tx: Tenant, references: SettingReference[]): Promise<Finding[]> {
+async function unknownEnv(tx: Tenant, references: EnvReference[]): Promise<Finding[]> {
   if (references.length === 0) return []
-  const settings = await getWorkflowSettings(tx)
-  const names = { secrets: settings.secrets, env: Object.keys(settings.env) }
+  const { secrets, env } = await getEnvironment(tx)
+  const names = { secrets, env: Object.keys(env) }
   return references.flatMap(({ root, name, ...place }): Finding[] => {
     if (names[root].includes(name)) return []
     const shown = name.slice(0, 100)

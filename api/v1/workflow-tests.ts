@@ -1,11 +1,11 @@
 import { z } from 'zod'
-import { getWorkflowSettings } from '../../db/access/organization.ts'
+import { getEnvironment } from '../../db/access/organization.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { listCustomFields } from '../../db/records/custom-fields/definitions.ts'
 import { createNodeTest } from '../../db/runs/node-tests.ts'
 import { getNodeTest } from '../../db/runs/views.ts'
-import { listSamples, resultsInRun } from '../../db/workflows/samples.ts'
+import { lastRun, listSamples, resultsInRun } from '../../db/workflows/samples.ts'
 import { getVersion } from '../../db/workflows/versions.ts'
 import { getProgram, getWorkflow } from '../../db/workflows/workflows.ts'
 import { nodeKey, splitKey } from '../../workflows/interpret/frames.ts'
@@ -112,10 +112,10 @@ const body = z
     spec: z.string().optional().describe('YAML.'),
     definition: z.record(z.string(), z.unknown()).optional(),
     stubs_from: z
-      .union([z.literal('samples'), z.uuid()])
+      .union([z.enum(['samples', 'last_run']), z.uuid()])
       .optional()
       .describe(
-        'With `workflow_id`: `samples`, the pinned outputs of its nodes, or the id of one of its runs, whose results stand in for those of nodes that read, write, call or wait. `stubs` of a case win.',
+        'With `workflow_id`: `samples`, the pinned outputs of its nodes, or `last_run` or the id of one of its runs, whose results stand in for those of nodes that read, write, call or wait. `last_run` is the newest that has completed. `stubs` of a case win.',
       ),
     cases: z
       .union([z.string().max(WORKFLOW_TEST.bytesOfCases), testCases])
@@ -190,7 +190,7 @@ async function testWorkflow(request: TestRequest) {
     typeof request.body.cases === 'string'
       ? casesFrom(await deps.compute.parseCases(organizationId, request.body.cases))
       : request.body.cases
-  const { env } = await tenant(getWorkflowSettings)
+  const { env } = await tenant(getEnvironment)
   const cases = await planCases(given, wanted, { org: orgOf(caller), env })
   const release = deps.nodeTests.take(caller.id, organizationId)
   try {
@@ -264,7 +264,8 @@ async function stubsFrom(
         .map(({ node_id, output }) => [node_id, { output }]),
     )
   }
-  const results = await resultsInRun(tx, workflowId, source, ids)
+  const run = source === 'last_run' ? await lastRun(tx, workflowId) : source
+  const results = await resultsInRun(tx, workflowId, run, ids)
   const stubs = results.map(({ path, node_id, output, handle, error }): [string, Stub] => [
     nodeKey(path, node_id),
     error

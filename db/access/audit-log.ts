@@ -27,6 +27,7 @@ export const AUDIT_ACTIONS = [
   'organization.updated',
   'organization.plan_changed',
   'organization.pools_changed',
+  'organization.exchange_rates_changed',
   'key.created',
   'key.updated',
   'key.rotated',

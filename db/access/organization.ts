@@ -119,19 +119,19 @@ async function changedEnv(tx: Tenant, changes: Record<string, Env[string] | null
   const bytes = Buffer.byteLength(JSON.stringify(env))
   if (left.length > ENV.count || bytes > ENV.bytes)
     throw conflict(
-      `env would have ${left.length} settings with ${bytes} bytes: at most ${ENV.count} with ${ENV.bytes} bytes`,
+      `env would have ${left.length} variables with ${bytes} bytes: at most ${ENV.count} with ${ENV.bytes} bytes`,
       { param: 'env', hint: 'remove unused ones: {"env": {"<name>": null}}' },
     )
   return env
 }
 
 /** The names that workflows can read as `secrets.<name>` and `env.<name>`. */
-export interface SettingNames {
+export interface Environment {
   secrets: string[]
   env: Env
 }
 
-export async function getWorkflowSettings(tx: Tenant): Promise<SettingNames> {
+export async function getEnvironment(tx: Tenant): Promise<Environment> {
   return tx
     .trx('organizations as o')
     .where({ id: tx.organizationId })

@@ -10,19 +10,28 @@ export interface Preferences {
 const COLUMNS = ['task_reminder_mails'] as const
 
 /** The preferences of a member. Throws not_found. */
-export const getPreferences = (tx: Tenant, userId: string): Promise<Preferences> =>
-  changePreferences(tx, userId, {})
+export async function getPreferences(tx: Tenant, userId: string): Promise<Preferences> {
+  return required(await membership(tx, userId).select<Preferences[]>(...COLUMNS))
+}
 
-/** Changes those that are given. Throws not_found. */
+/** Changes the given preferences of a member. Throws not_found. */
 export async function changePreferences(
   tx: Tenant,
   userId: string,
   changes: { [Name in keyof Preferences]?: Preferences[Name] | undefined },
 ): Promise<Preferences> {
-  const own = tx.trx('memberships').where({ organization_id: tx.organizationId, user_id: userId })
-  const [found] = await (Object.values(changes).some((value) => value !== undefined)
-    ? own.update(changes).returning<Preferences[]>([...COLUMNS])
-    : own.select<Preferences[]>(...COLUMNS))
+  if (Object.values(changes).every((value) => value === undefined)) return getPreferences(tx, userId)
+  return required(
+    await membership(tx, userId)
+      .update(changes)
+      .returning<Preferences[]>([...COLUMNS]),
+  )
+}
+
+const membership = (tx: Tenant, userId: string) =>
+  tx.trx('memberships').where({ organization_id: tx.organizationId, user_id: userId })
+
+function required([found]: Preferences[]): Preferences {
   if (!found) throw notFound('member')
   return found
 }

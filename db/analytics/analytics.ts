@@ -5,10 +5,12 @@ import { answerOf } from '../model/analytics/answer.ts'
 import type { Cell } from '../model/analytics/cell.ts'
 import { type ResolvedQuery, resolveQuery } from '../model/analytics/query.ts'
 import { AppError, invalid } from '../model/errors.ts'
+import type { Rates } from '../model/records/exchange-rates.ts'
 import { namesOf, stageNames } from '../model/records/pipelines/pipeline.ts'
 import { PLANNED_ANEW } from '../postgres/prepared.ts'
 import { isStatementTimeout } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
+import { readRates } from '../records/exchange-rates.ts'
 import { listPipelines } from '../records/pipelines/pipelines.ts'
 import { statementOf } from './statement.ts'
 
@@ -40,13 +42,15 @@ export async function queryAll(
   const organization = await getOrganization(tx)
   const context = { now, timezone: organization.timezone, values: await valuesFor(tx, queries) }
   const all = queries.map((query) => resolveQuery(query, context, part))
+  const isMoney = all.some(({ metric }) => metric.currency)
+  const rates = isMoney ? await readRates(tx) : { base: organization.currency, rates: {} }
   return scanning(tx, async (scan) => {
     const results: AnalyticsResult[] = []
     const deadline = performance.now() + ANALYTICS.ms
     for (const resolved of all) {
       // Another scan can take the same time again.
       if (performance.now() > deadline) throw tooSlow()
-      results.push(resultOf(resolved, await cellsOf(scan, resolved), organization, now))
+      results.push(resultOf(resolved, await cellsOf(scan, resolved), { organization, rates, now }))
     }
     return results
   })
@@ -60,21 +64,21 @@ async function valuesFor(tx: Tenant, queries: AnalyticsQuery[]): Promise<Record<
 }
 
 /**
- * Planner settings of the scans. A covering index is read instead of the larger table, which PostgreSQL's default
- * random_page_cost rules out. JIT compilation is off, and a scan has a time limit. They are set in a savepoint, because
- * a node runs in the transaction of its segment.
+ * Runs scans with their own parameters of PostgreSQL. A covering index is read instead of the larger table, which the
+ * default random_page_cost rules out. JIT compilation is off, and a scan has a time limit. They are set in a savepoint,
+ * because a node runs in the transaction of its segment.
  */
 async function scanning<T>(tx: Tenant, work: (tx: Tenant) => Promise<T>): Promise<T> {
-  const settings = [
+  const parameters = [
     `statement_timeout = ${ANALYTICS.ms}`,
     'random_page_cost = 1.1',
     'jit = off',
     "work_mem = '32MB'",
-  ].map((setting) => `set local ${setting}`)
-  const defaults = settings.map((setting) => setting.replace(/ = .*/, ' to default'))
+  ].map((parameter) => `set local ${parameter}`)
+  const defaults = parameters.map((parameter) => parameter.replace(/ = .*/, ' to default'))
   try {
     return await savepoint(tx, async (inner) => {
-      await inner.trx.raw(settings.join('; '))
+      await inner.trx.raw(parameters.join('; '))
       const result = await work(inner)
       await inner.trx.raw(defaults.join('; '))
       return result
@@ -99,11 +103,10 @@ async function cellsOf(tx: Tenant, resolved: ResolvedQuery): Promise<Cell[]> {
 function resultOf(
   resolved: ResolvedQuery,
   cells: Cell[],
-  organization: Organization,
-  now: Date,
+  { organization, rates, now }: { organization: Organization; rates: Rates; now: Date },
 ): AnalyticsResult {
   const { metric, groupBy, interval, timezone, from, to } = resolved
-  const answer = answerOf(resolved, cells, organization.currency)
+  const answer = answerOf(resolved, cells, rates)
   if (answer.rows.length > 2 * ANALYTICS.rows)
     throw invalid([
       {

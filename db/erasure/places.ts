@@ -100,6 +100,7 @@ export const NOT_SEARCHED: Record<string, string> = {
   deleted_files: 'ids',
   erasures: 'the receipts',
   event_cancels: 'ids',
+  exchange_rates: 'rates of currencies',
   export_pieces: 'searched as files',
   import_keys: 'hashes; deleted with the file of their import',
   import_pieces: 'searched as files',

@@ -35,10 +35,11 @@ export interface Matched {
 /**
  * Matches the next events of the outbox, in one transaction: creates a delivery for each subscribed endpoint and a run
  * for each triggered workflow, answers the nodes that wait for the event, and queues its comparison with the runs that
- * it may cancel. Organizations are served round-robin. One
- * process at a time matches events, and those of an organization in their order, so that the runs of a record's events
- * are created in that order: the transaction holds the lock of the queue, hence they need no lease. `limit`: the maximum
- * number of events; `queued`: limits the queued runs.
+ * it may cancel. Organizations are served round-robin. One process at a time matches events: the transaction holds the
+ * lock of the queue, hence they need no lease. Those of an organization are matched in the order of their ids, so that
+ * the runs of a record's events are created in that order: the id of an event is made while its record is locked,
+ * whereas its transaction, and with it `created_at`, may have begun before it waited for that lock. `limit`: the
+ * maximum number of events; `queued`: limits the queued runs.
  */
 export async function matchEvents(
   system: System,

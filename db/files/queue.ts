@@ -4,8 +4,8 @@ import type { FileStart, FileTable } from './moves/queue.ts'
 
 /** Queries of the relay and the sweep on imports and exports; `moves/` has the status changes. */
 
-/** Slots per organization and table. Few, because a running file puts the maximum load on the database. */
-const SLOTS = 2
+/** Slots per organization and table; `FILES_AT_ONCE` of worker/workers.ts leaves others room. Few, because a running file puts the maximum load on the database. */
+export const FILE_SLOTS = 2
 
 /** A claimed import or export. */
 export interface ClaimedFile extends FileStart {
@@ -22,7 +22,7 @@ const queueOf = (table: FileTable, subject = 'entity') =>
     returning: [`${subject} as subject`, 'starts'],
     seconds: 30,
     turns: {
-      slots: SLOTS,
+      slots: FILE_SLOTS,
       occupied: `(select count(*) from ${table} b
         where b.organization_id = o.organization_id and b.status = 'running')`,
     },

@@ -216,7 +216,9 @@ function missing({ entity, mode, upsert_by }: ImportRow, columnOf: Map<string, s
   }
   const { fields, atLeastOneOf } = kinds[entity]
   const absent = Object.entries(fields)
-    .filter(([name, field]) => field.required && field.default === undefined && !columnOf.has(name))
+    .filter(
+      ([name, field]) => field.required && field.default === undefined && !isMapped(entity, name, columnOf),
+    )
     .map(([name]) => `no column is mapped to ${name}, which is required`)
   const some =
     atLeastOneOf?.some((name) => [name, 'full_name', 'emails', 'phones'].some((one) => columnOf.has(one))) ??

@@ -16,7 +16,6 @@ import { preparedCustomFields, readCustomFields } from '../model/records/custom-
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, type RecordInput, upsertSchema } from '../model/records/schemas.ts'
-import { isIdentity } from '../model/records/upsert-keys.ts'
 import { isRefusal } from '../postgres/sql-state.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import { companiesNamed } from '../records/companies.ts'
@@ -42,10 +41,16 @@ const nothing = (): Written => ({ created: 0, updated: 0, skipped: 0, failures: 
 
 export interface Job extends Pick<ImportRow, 'entity' | 'mode' | 'upsert_by'>, Reading {}
 
-/** A row that is being processed. */
-interface Line {
+/** A row before the validation of its fields. */
+interface ReadLine {
   row: CsvRow
   read: RowFields
+  /** The records to associate with its record. */
+  linked: { object: KindName; id: string }[]
+}
+
+/** A row that is being processed. */
+interface Line extends ReadLine {
   /** The row as an update of a record; in mode `create` the same as `input`. */
   patch: RecordInput | AppError
   /** The row as a new record. */
@@ -58,19 +63,22 @@ interface Line {
 /** Writes the records of rows. A row with any issue writes nothing. */
 export async function writeRows(tx: Tenant, job: Job, rows: CsvRow[]): Promise<Written> {
   const filled = rows.filter(({ cells }) => cells.some(isFilled))
-  const turn = createTurns()
-  const lines: Line[] = []
+  const turn = createTurns(tx.organizationId)
+  const read: ReadLine[] = []
   for (const row of filled) {
-    lines.push(lineOf(job, row))
+    read.push({ row, read: readRow(job, row.cells), linked: [] })
+    await turn()
+  }
+  // The records that a row names may be required, or a part of its key.
+  await linkByKeys(tx, read)
+  const lines: Line[] = []
+  for (const line of read) {
+    lines.push(lineOf(job, line))
     await turn()
   }
   // In mode `create` no row has a key, so each creates a record.
   const finder = await finderBy(tx, job.entity, job.upsert_by ?? 'external_id')
-  // A column that names the contact of a consent gives a part of its key.
-  const isLinked = job.mode === 'upsert' && isIdentity(job.entity, finder.by)
-  if (isLinked) await linkByKeys(tx, lines)
   if (job.mode === 'upsert') await readKeys(job, finder, lines)
-  if (!isLinked) await linkByKeys(tx, lines)
   const written: Written = { ...nothing(), skipped: rows.length - filled.length }
   for (const { line, outcome } of await writeLines(tx, job, finder, lines))
     if (outcome.created) written.made.push({ row: line.row, record: outcome.record })
@@ -141,16 +149,17 @@ export async function writeEachRow(tx: Tenant, job: Job, rows: CsvRow[]): Promis
 
 const isValid = ({ issues }: Line) => issues.length === 0
 
-function lineOf({ entity, mode, ...reading }: Job, row: CsvRow): Line {
-  const read = readRow(reading, row.cells)
+function lineOf({ entity, mode }: Job, line: ReadLine): Line {
+  const { read, linked } = line
   const parse = (schema: z.ZodType<RecordInput>) => {
     const parsed = schema.safeParse(read.fields, { reportInput: true })
-    return parsed.success ? parsed.data : invalid(parsed.error.issues.map(toIssue))
+    if (!parsed.success) return invalid(parsed.error.issues.map(toIssue))
+    return linked.length > 0 ? { ...parsed.data, associations: linked } : parsed.data
   }
   const input = parse(createSchema(entity))
   // An update has no required fields and no defaults.
   const patch = mode === 'create' ? input : parse(upsertSchema(entity))
-  return { row, read, patch, input, key: undefined, issues: read.issues }
+  return { ...line, patch, input, key: undefined, issues: read.issues }
 }
 
 function toIssue(issue: z.core.$ZodIssue): Issue {
@@ -169,7 +178,7 @@ async function addAllIssues(tx: Tenant, job: Job, lines: Line[]): Promise<void> 
   if (refused.length === 0) return
   const rules = await lockFieldRules(tx, job.entity)
   const readFields = job.mode === 'create' ? preparedCustomFields : readCustomFields
-  const turn = createTurns()
+  const turn = createTurns(tx.organizationId)
   for (const line of refused) {
     await turn()
     const issues = [
@@ -210,9 +219,9 @@ async function readKeys({ columns, upsert_by, entity }: Job, finder: Finder, lin
 }
 
 /** Links rows with the records that they name by a key: the first fills a reference field, others are associated. */
-async function linkByKeys(tx: Tenant, lines: Line[]): Promise<void> {
+async function linkByKeys(tx: Tenant, lines: ReadLine[]): Promise<void> {
   const named = lines
-    .filter(isValid)
+    .filter(({ read }) => read.issues.length === 0)
     .flatMap((line) => (line.read.links ?? []).map((link) => ({ line, ...link })))
   for (const name of new Set(named.map(({ target }) => target.name))) {
     const all = named.filter(({ target }) => target.name === name)
@@ -223,21 +232,18 @@ async function linkByKeys(tx: Tenant, lines: Line[]): Promise<void> {
       ...new Set(all.flatMap(({ keys }) => keys.flatMap((one) => keyOf(one) ?? []))),
     ])
     for (const { line, column, keys } of all) {
+      const { fields, issues } = line.read
       const ids = keys.map((text) => found.get(keyOf(text) ?? '') ?? [])
-      line.issues = [
-        ...line.issues,
+      issues.push(
         ...ids.flatMap((matches, i) =>
           matches.length === 1 ? [] : { column, message: notOne(kind, by, keys[i]!, matches.length) },
         ),
-      ]
+      )
       const [first, ...others] = ids.flat()
-      for (const fields of [line.patch, line.input]) {
-        if (fields instanceof AppError || first === undefined) continue
-        const isFirst = field !== undefined && fields[field] == null
-        if (isFirst) fields[field] = first
-        const linked = (isFirst ? others : [first, ...others]).map((id) => ({ object: kind, id }))
-        if (linked.length > 0) fields.associations = [...((fields.associations ?? []) as object[]), ...linked]
-      }
+      if (first === undefined) continue
+      const isFirst = field !== undefined && fields[field] == null
+      if (isFirst) fields[field] = first
+      line.linked.push(...(isFirst ? others : [first, ...others]).map((id) => ({ object: kind, id })))
     }
   }
 }

@@ -9,10 +9,10 @@ import { lockFieldRules } from '../records/custom-fields/rules.ts'
 import { type Saved, saveAll, type ToSave, updateMapped } from './save.ts'
 import { startWorkflows } from './start-workflow.ts'
 
-/** What a payload wrote; `record`: null for a webhook without records. */
+/** What a payload wrote; `record`: null for a webhook without records, and for an update of none. */
 export interface Applied {
   action: Write
-  record: Saved['record'] | null
+  record: Saved['record']
   /** The runs that were queued. */
   runIds: string[]
   warnings: string[]

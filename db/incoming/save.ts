@@ -1,7 +1,9 @@
+import { noNewRecord } from '../model/incoming/fit.ts'
+import { keyFieldOf } from '../model/incoming/mapping/record-key.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
+import { toDetails } from '../model/incoming/refusals.ts'
 import type { IncomingWebhook, TargetKind, Write } from '../model/incoming/types.ts'
 import type { KindName } from '../model/records/kind.ts'
-import { kinds } from '../model/records/kinds/index.ts'
 import { type AgxRecord, createSchema, REQUEST_TRACE, type RecordInput } from '../model/records/schemas.ts'
 import { upsertKey } from '../model/records/upsert-keys.ts'
 import type { TraceContext } from '../model/trace-context.ts'
@@ -10,13 +12,14 @@ import { companiesNamed } from '../records/companies.ts'
 import { createSet } from '../records/create.ts'
 import { finderBy } from '../records/find-by-key.ts'
 import { type Outcome, recordOf } from '../records/sets.ts'
-import { updateSet } from '../records/update.ts'
+import { updateMany, updateSet } from '../records/update.ts'
 import { upsertKeyed, upsertRecord } from '../records/upsert.ts'
 import { newestNotes } from './newest-notes.ts'
 
+/** `record`: null for a payload that only updates, and whose record does not exist. */
 export interface Saved {
   action: Write
-  record: Record<string, unknown> & { id: string }
+  record: (Record<string, unknown> & { id: string }) | null
   warnings?: string[]
 }
 
@@ -28,29 +31,44 @@ export interface ToSave {
   mayRepeat?: boolean
 }
 
-type DeduplicationSettings = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
+type DeduplicationConfig = Pick<IncomingWebhook, 'deduplication'> & { kind: TargetKind }
 
 /** How the values of a payload join those of an existing record. */
 const ADDING = { addressParts: true, tags: true } as const
 
 /**
  * Writes mapped records by the webhook's deduplication rule, as if one after the other, with a constant number of
- * statements where their keys differ. If several records have the key, the oldest matches; a payload without the key
- * creates a record. A mapped note is added unless the payload is skipped, or may be a repetition and the newest note of
- * its record is the same.
+ * statements where their keys differ, for each stretch of payloads that all make records or all only update them. If
+ * several records have the key, the oldest matches; a payload without the key creates a record. A mapped note is added
+ * unless the payload is skipped, or may be a repetition and the newest note of its record is the same.
  * Throws `validation_error`, `conflict` if one of them cannot be written; then all must be rolled back.
  */
-export async function saveAll(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
-  const save = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
-  const saved = await save[webhook.deduplication.action](tx, webhook, all)
+export async function saveAll(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
+  const ways = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
+  const save = ways[webhook.deduplication.action]
+  const saved: Saved[] = []
+  for (const { by, group } of stretches(all))
+    saved.push(...(await (by === undefined ? save(tx, webhook, group) : updateBy(tx, webhook, by, group))))
   await addNotes(tx, webhook.kind, all, saved)
   return saved
+}
+
+/** Consecutive payloads of one way: those that make records, and those that only update what a field finds. */
+function stretches(all: ToSave[]): { by: string | undefined; group: ToSave[] }[] {
+  const found: { by: string | undefined; group: ToSave[] }[] = []
+  for (const one of all) {
+    const by = one.mapped.updates_by
+    const last = found.at(-1)
+    if (last && last.by === by) last.group.push(one)
+    else found.push({ by, group: [one] })
+  }
+  return found
 }
 
 /** Writes the mapped values to the record that an earlier writing of the same payload made. Throws not_found, too. */
 export async function updateMapped(
   tx: Tenant,
-  webhook: DeduplicationSettings,
+  webhook: DeduplicationConfig,
   mapped: Mapped,
   id: string,
 ): Promise<Saved> {
@@ -60,7 +78,7 @@ export async function updateMapped(
   return { action: 'updated', record }
 }
 
-async function skipOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
+async function skipOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const finder = await finderBy(tx, kind, keyFieldOf(webhook))
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
@@ -85,7 +103,7 @@ async function skipOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToS
   })
 }
 
-async function updateOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
+async function updateOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const kind = webhook.kind
   const by = keyFieldOf(webhook)
   const fields = await fieldsOf(tx, all)
@@ -107,7 +125,58 @@ async function updateOrCreate(tx: Tenant, webhook: DeduplicationSettings, all: T
   })
 }
 
-async function createAnyway(tx: Tenant, webhook: DeduplicationSettings, all: ToSave[]): Promise<Saved[]> {
+/** Updates the records that the field `by` finds; with Skip they stay as they are. */
+async function updateBy(
+  tx: Tenant,
+  webhook: DeduplicationConfig,
+  by: string,
+  all: ToSave[],
+): Promise<Saved[]> {
+  const { kind } = webhook
+  const finder = await finderBy(tx, kind, by)
+  const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
+  const found = await finder.find(keys.flatMap((key) => key ?? []))
+  const ids = keys.map((key) => (key === undefined ? undefined : found.get(key)?.[0]))
+  const written = new Map<ToSave, AgxRecord>()
+  if (webhook.deduplication.action === 'Update') {
+    // The companies that the others name are not created.
+    const known = all.flatMap((one, i) => (ids[i] ? [{ one, id: ids[i] }] : []))
+    const fields = await fieldsOf(
+      tx,
+      known.map(({ one }) => one),
+    )
+    const updates = known.map(({ one, id }, i) => ({
+      id,
+      patch: changes(fields[i]!, one.mapped),
+      adding: ADDING,
+      keepsKeys: true,
+    }))
+    for (const [i, outcome] of (await updateMany(tx, kind, updates)).entries())
+      if (!isGone(outcome)) written.set(known[i]!.one, recordOf([outcome]))
+  }
+  return all.map((one, i): Saved => {
+    const record = written.get(one)
+    if (record) return { action: 'updated', record }
+    const isKept = webhook.deduplication.action === 'Skip' && ids[i]
+    return isKept ? { action: 'skipped', record: { id: isKept } } : withoutRecord(kind, one.mapped)
+  })
+}
+
+/** Deleted by another transaction after it was found. */
+const isGone = (outcome: Outcome) => 'error' in outcome && outcome.error.type === 'not_found'
+
+/**
+ * A known sender tells of users who are no contacts here, and would end the webhook if that was refused; of another sender
+ * it is an error. An opt-out of somebody unknown must be seen.
+ */
+function withoutRecord(kind: TargetKind, mapped: Mapped): Saved {
+  const error = noNewRecord(kind, mapped)
+  if (mapped.sender === undefined || mapped.fields.do_not_contact === true) throw error
+  const missing = Object.entries(toDetails(error.details.issues ?? [])).map((parts) => parts.join(': '))
+  return { action: 'skipped', record: null, warnings: [`${error.message}: ${missing.join('; ')}`] }
+}
+
+async function createAnyway(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const fields = await fieldsOf(tx, all)
   // The id of a known sender identifies duplicates; here they are wanted.
   for (const [i, { mapped }] of all.entries()) if (mapped.sender) delete fields[i]!.external_id
@@ -118,12 +187,6 @@ const created = (records: AgxRecord[]): Saved[] => records.map((record) => ({ ac
 
 async function create(tx: Tenant, kind: KindName, inputs: RecordInput[]): Promise<AgxRecord[]> {
   return (await createSet(tx, kind, inputs)).map((outcome: Outcome) => recordOf([outcome]))
-}
-
-/** The field whose value identifies duplicates. */
-function keyFieldOf({ kind, deduplication: { by } }: DeduplicationSettings): string {
-  if (by.startsWith('custom_fields.')) return by
-  return by === 'email' && kinds[kind].fields.email ? 'email' : 'external_id'
 }
 
 /** The fields from the payload only: the defaults of a new record must not change an existing one. */
@@ -162,22 +225,22 @@ async function fieldsOf(tx: Tenant, all: ToSave[]): Promise<RecordInput[]> {
 async function addNotes(tx: Tenant, kind: TargetKind, all: ToSave[], saved: Saved[]): Promise<void> {
   const noted = all.flatMap(({ mapped: { note }, trace, mayRepeat }, i) => {
     const { action, record } = saved[i]!
-    if (!note?.trim() || action === 'skipped') return []
+    if (!note?.trim() || action === 'skipped' || !record) return []
     const input: RecordInput = {
       ...createSchema('notes').parse({ body: note, associations: [{ object: kind, id: record.id }] }),
       [REQUEST_TRACE]: trace,
     }
-    return [{ input, mayRepeat, saved: saved[i]! }]
+    return [{ input, mayRepeat, saved: saved[i]!, id: record.id }]
   })
   const known = noted.filter(({ mayRepeat, saved }) => mayRepeat && saved.action === 'updated')
-  const newest = await newestNotes(tx, kind, [...new Set(known.map(({ saved }) => saved.record.id))])
+  const newest = await newestNotes(tx, kind, [...new Set(known.map(({ id }) => id))])
   const notes: RecordInput[] = []
-  for (const { input, mayRepeat, saved } of noted) {
+  for (const { input, mayRepeat, saved, id } of noted) {
     const body = String(input.body)
-    const isRepeated = mayRepeat && newest.get(saved.record.id) === body
+    const isRepeated = mayRepeat && newest.get(id) === body
     if (isRepeated) saved.warnings = [REPEATED_NOTE]
     else notes.push(input)
-    newest.set(saved.record.id, body)
+    newest.set(id, body)
   }
   await create(tx, 'notes', notes)
 }

@@ -4,7 +4,7 @@ import type { RequestContext } from '../model/incoming/log.ts'
 import { valueAt } from '../model/incoming/mapping/path.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
-import type { IncomingWebhook, Listener, Write } from '../model/incoming/types.ts'
+import type { IncomingWebhook, Listener } from '../model/incoming/types.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { CHAIN_START, createRuns, type NewRun } from '../runs/runs.ts'
@@ -25,7 +25,7 @@ export async function startWorkflows(
   tx: Tenant,
   webhook: IncomingWebhook,
   all: ToStart[],
-  written: { action: Write; record: Saved['record'] | null }[],
+  written: Pick<Saved, 'action' | 'record'>[],
 ): Promise<Started[]> {
   const started = all.map((): Started => ({ runIds: [], warnings: [] }))
   const wanted = written.map(({ action }, i) => (action === 'skipped' ? [] : selected(webhook, all[i]!)))
@@ -65,7 +65,7 @@ function runOf(
   workflow_inputs: Record<string, string>,
   { id, name }: IncomingWebhook,
   { payload, trace, context }: ToStart,
-  { record, action }: { action: Write; record: Saved['record'] | null },
+  { record, action }: Pick<Saved, 'action' | 'record'>,
 ): NewRun | { warning: string } {
   if ('warning' in ready) return ready
   const trigger = {

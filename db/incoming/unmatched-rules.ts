@@ -22,7 +22,8 @@ export async function mappingProblem(
        select mapped_data, replay_of, created_at from incoming_logs
        where organization_id = :organizationId and webhook_id = :id order by id desc limit :entries) l
      where replay_of is null and created_at >= :updatedAt
-       and mapped_data -> 'sources' is not null and mapped_data -> 'skip' is null
+       and mapped_data -> 'sources' is not null
+       and coalesce(mapped_data ->> 'skip', '') not like 'ping of %'
      limit :requests`,
     { organizationId: tx.organizationId, id, updatedAt: updated_at, entries: ENTRIES, requests: REQUESTS },
   )

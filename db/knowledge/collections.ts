@@ -11,7 +11,7 @@ import { savepoint, type Tenant } from '../postgres/tenancy.ts'
 import type { SecretsKey } from '../process/seal.ts'
 import {
   type Embedding,
-  type EmbeddingSettings,
+  type EmbeddingConfig,
   embeddingsOf,
   removeEmbedding,
   setEmbedding,
@@ -156,11 +156,11 @@ export async function embedCollection(
   tx: Tenant,
   keys: SecretsKey,
   id: string,
-  settings: EmbeddingSettings | null,
+  config: EmbeddingConfig | null,
   accepted: readonly number[] | undefined,
 ): Promise<Collection> {
   const { version } = await lockCollection(tx, id, accepted)
-  await (settings ? setEmbedding(tx, keys, id, settings) : removeEmbedding(tx, id))
+  await (config ? setEmbedding(tx, keys, id, config) : removeEmbedding(tx, id))
   await collections(tx)
     .where({ id })
     .update({

@@ -22,7 +22,7 @@ export interface Embedding {
 }
 
 /** As a user sets it. `api_key` undefined: the stored key stays; null: none is sent. */
-export interface EmbeddingSettings {
+export interface EmbeddingConfig {
   base_url: string
   model: string
   dimensions: number | null
@@ -66,14 +66,14 @@ export async function setEmbedding(
   tx: Tenant,
   keys: SecretsKey,
   id: string,
-  { api_key, ...settings }: EmbeddingSettings,
+  { api_key, ...config }: EmbeddingConfig,
 ): Promise<void> {
   const before = await embeddings(tx)
     .where({ id })
     .forUpdate()
     .first<EmbeddingRow | undefined>(EMBEDDING_COLUMNS)
   // A key is sent to the server that it was given for, and to no other.
-  if (before?.api_key_sealed && api_key === undefined && originOf(before) !== originOf(settings))
+  if (before?.api_key_sealed && api_key === undefined && originOf(before) !== originOf(config))
     throw invalid([
       {
         loc: ['body', 'api_key'],
@@ -88,14 +88,14 @@ export async function setEmbedding(
       : api_key === null
         ? null
         : seal(keys, api_key, ownerOfEmbedding(tx.organizationId, id))
-  const values = { ...settings, api_key_sealed: sealed }
+  const values = { ...config, api_key_sealed: sealed }
   if (!before) {
     await tx
       .trx('knowledge_embeddings')
       .insert({ organization_id: tx.organizationId, id, ...values, status: 'queued' })
     return tx.wake('agx_files')
   }
-  const same = (['base_url', 'model', 'dimensions'] as const).every((name) => before[name] === settings[name])
+  const same = (['base_url', 'model', 'dimensions'] as const).every((name) => before[name] === config[name])
   await embeddings(tx)
     .where({ id })
     .update({ ...values, ...(same ? {} : { generation: before.generation + 1, vector_length: null }) })

@@ -32,6 +32,7 @@ import * as sourceFailing from './0030_source_failing.ts'
 import * as taskReminderMails from './0031_task_reminder_mails.ts'
 import * as consents from './0032_consents.ts'
 import * as unsummedAmounts from './0033_unsummed_amounts.ts'
+import * as exchangeRates from './0034_exchange_rates.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -92,4 +93,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0031_task_reminder_mails', taskReminderMails],
   ['0032_consents', consents],
   ['0033_unsummed_amounts', unsummedAmounts],
+  ['0034_exchange_rates', exchangeRates],
 ]

@@ -4,6 +4,7 @@ import { requestMessage } from '../../workflows/shared/plain-words.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
 import { isSecretName } from '../../workflows/shared/secret-names.ts'
 import type { Issue } from './errors.ts'
+import { controlMeant } from './lists/control-names.ts'
 
 const MAX_INPUT = 200
 /** A lone surrogate, which truncation can leave. */
@@ -58,7 +59,7 @@ export function toIssues(
     const loc = [part, ...issue.path.map((step) => (typeof step === 'number' ? step : String(step)))]
     if (issue.code === 'unrecognized_keys')
       return issue.keys.map((key, index) => {
-        const meant = index < MAX_HINTS ? nearest(key, namesAt(issue.path)) : undefined
+        const meant = index < MAX_HINTS ? nameMeant(part, key, namesAt(issue.path)) : undefined
         return {
           loc: [...loc, key],
           msg: part === 'query' ? 'unknown parameter' : 'unknown field',
@@ -76,6 +77,11 @@ export function toIssues(
     return [{ loc, msg, type, ...hint, ...echo(loc, issue.input) }]
   })
 }
+
+/** The name that an unknown one means, in the query of a list also by the words of other APIs. */
+const nameMeant = (part: string, written: string, names: readonly string[]): string | undefined =>
+  (part === 'query' ? controlMeant(written, (name) => names.includes(name)) : undefined) ??
+  nearest(written, names)
 
 /** The most unknown fields with a hint: a body can have 100,000 of them. */
 const MAX_HINTS = 20

@@ -72,6 +72,8 @@ interface DisabledEndpoint {
 
 /** SQL: the time after which an endpoint is disabled if every attempt has failed. */
 const LIMIT = "interval '5 days'"
+/** The `status_reason` of an endpoint that failed for so long. */
+export const FAILED_FOR_DAYS = 'five days without a success'
 const NEARLY_MS = 4 * 86_400_000
 /** An endpoint that fails only now and then does not back off. */
 const FAILING_MS = 10_000
@@ -144,7 +146,7 @@ async function disableIfDue(tx: Tenant, webhookId: string, result: AttemptResult
        failing_since = coalesce(failing_since, now()),
        status = case when :gone or failing_since < now() - ${LIMIT} then 'Inactive' else status end,
        status_reason = case when :gone then 'the receiver answered 410 Gone'
-         when failing_since < now() - ${LIMIT} then 'five days without a success'
+         when failing_since < now() - ${LIMIT} then '${FAILED_FOR_DAYS}'
          else status_reason end
      where organization_id = :organizationId and id = :webhookId and status = 'Active'
      returning id, name, url, status, status_reason, failing_since`,

@@ -3,6 +3,7 @@ import type { Scope } from '../../workflows/language/expressions/liquid.ts'
 import { EVENTS_BY_KEY, keysOf } from '../events/by-key.ts'
 import { type Conditional, evaluateConditions } from '../model/events/conditions.ts'
 import type { EventKey } from '../model/events/event.ts'
+import { ORGANIZATION_FACTS } from '../runs/state.ts'
 import { DELIVERY_BODY } from './body.ts'
 
 /**
@@ -26,11 +27,12 @@ export async function selectByCondition<T extends Conditional>(
   return { selected, since }
 }
 
-/** The bodies of the deliveries of these events, by event id. */
+/** The bodies of the deliveries of these events, by event id; `org` has the time zone in which days are compared. */
 async function loadBodies(trx: Knex, events: EventKey[]): Promise<Map<string, Scope>> {
-  const { rows } = await trx.raw<{ rows: { body: Scope & { id: string } }[] }>(
-    `select ${DELIVERY_BODY} as body from ${EVENTS_BY_KEY}`,
+  const { rows } = await trx.raw<{ rows: { body: Scope & { id: string }; org: Scope }[] }>(
+    `select ${DELIVERY_BODY} as body, ${ORGANIZATION_FACTS} as org
+     from ${EVENTS_BY_KEY} join organizations o on o.id = e.organization_id`,
     keysOf(events),
   )
-  return new Map(rows.map(({ body }) => [body.id, body]))
+  return new Map(rows.map(({ body, org }) => [body.id, { ...body, org }]))
 }

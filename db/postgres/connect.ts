@@ -153,11 +153,17 @@ export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
 }
 
-/** Throws if a transaction of an organization, which no organization has, fails. */
-export async function pingTenant(db: Pick<Database, 'tenant'>): Promise<void> {
-  await db.tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, {
-    readOnly: true,
-  })
+/** Time for a connection, after which a transaction waits for others and says nothing. */
+const BUSY_MS = 1_000
+
+/**
+ * Throws if PostgreSQL refuses transactions of the system or of organizations, which have another login. One of an
+ * organization that only waits, because others have all connections, says nothing: a busy process must stay ready.
+ */
+export async function pingLogins(db: Pick<Database, 'system' | 'tenant'>): Promise<void> {
+  const none = () =>
+    db.tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, { readOnly: true })
+  await Promise.all([ping(db.system), Promise.race([none(), pause(BUSY_MS)])])
 }
 
 /** Default of `maxWaitMs` for a connection. */
@@ -191,9 +197,7 @@ function pool(
   watchdog: Watchdog | undefined,
 ): Knex {
   const { maxWaitMs, systemUrl } = options
-  const settings = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join(
-    '; ',
-  )
+  const setup = [...(systemUrl === undefined ? [`SET ROLE ${role}`] : []), "SET TIME ZONE 'UTC'"].join('; ')
   const prepare = preparedStatements()
   const pool = knex({
     client: 'pg',
@@ -215,7 +219,7 @@ function pool(
       ...(watchdog && { createRetryIntervalMillis: 20 }),
       afterCreate(connection: pg.Client, done: (error: Error | null, connection: pg.Client) => void) {
         prepare(connection)
-        connection.query(settings, (error) => done(error, connection))
+        connection.query(setup, (error) => done(error, connection))
       },
     },
     acquireConnectionTimeout: maxWaitMs ?? MAX_WAIT_MS,

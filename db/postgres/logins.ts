@@ -63,11 +63,11 @@ function credentialsOf(url: string): { user: string; password: string } {
 /** Throws ConfigError unless each URL logs in as its role, and as nothing that could leave row-level security. */
 export async function requirePlainLogins(urls: DatabaseUrls): Promise<void> {
   for (const [role, url] of loginUrls(urls)) {
-    const setting = role === 'agx_app' ? 'DATABASE_URL' : 'DATABASE_SYSTEM_URL'
+    const variable = role === 'agx_app' ? 'DATABASE_URL' : 'DATABASE_SYSTEM_URL'
     const problem = await problemOf(role, url)
     if (problem)
       throw new ConfigError(
-        `${setting} ${problem}: give the plain login of ${role}, which \`npm run migrate\` creates (docs/deployment.md, "Database logins")`,
+        `${variable} ${problem}: give the plain login of ${role}, which \`npm run migrate\` creates (docs/deployment.md, "Database logins")`,
       )
   }
 }

@@ -14,10 +14,10 @@ const TRIES = 5
 /** Throws ConfigError for a URL that leads to a pooler in transaction mode. Throws if PostgreSQL does not answer. */
 export async function requireSessions({ url, systemUrl }: DatabaseUrls): Promise<void> {
   const urls = { DATABASE_URL: url, ...(systemUrl !== undefined && { DATABASE_SYSTEM_URL: systemUrl }) }
-  for (const [setting, one] of Object.entries(urls))
+  for (const [variable, one] of Object.entries(urls))
     if (await sharesSessions(one))
       throw new ConfigError(
-        `${setting} leads to a pooler in transaction mode, which keeps no sessions (prepared statements, SET, LISTEN): give the URL of PostgreSQL itself, or set pool_mode = session`,
+        `${variable} leads to a pooler in transaction mode, which keeps no sessions (prepared statements, SET, LISTEN): give the URL of PostgreSQL itself, or set pool_mode = session`,
       )
 }
 

@@ -13,8 +13,11 @@ export const UNIQUE_VIOLATION = '23505'
  */
 export const isRefusal = (error: unknown): boolean => /^(22|23|54|P0)/.test(sqlState(error) ?? '')
 
-/** Lost connection (08), deadlock or serialization failure (40), out of resources (53), server shutdown (57P). */
-const TRANSIENT = /^(08|40|53|57P)/
+/**
+ * Lost connection (08), refused login (28: its password was just changed), deadlock or serialization failure (40), out of
+ * resources (53), server shutdown (57P).
+ */
+const TRANSIENT = /^(08|28|40|53|57P)/
 
 const SOCKET_ERROR =
   /^(ECONNREFUSED|ECONNRESET|ECONNABORTED|EHOSTUNREACH|ENETUNREACH|EPIPE|ENOTFOUND|ETIMEDOUT|EAI_AGAIN)$/

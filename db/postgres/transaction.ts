@@ -111,12 +111,12 @@ function begin(
   organizationId: string | undefined,
   { traceId, readOnly, first }: Pick<TransactionOptions, 'traceId' | 'readOnly' | 'first'>,
 ): Promise<unknown> {
-  const settings = [
+  const statements = [
     ...(organizationId === undefined ? [] : [setLocal('organization_id', organizationId)]),
     ...(traceId === undefined ? [] : [setLocal('trace_id', traceId)]),
     ...(first === undefined ? [] : [first]),
   ]
-  const begun = connection.query([readOnly ? 'BEGIN READ ONLY' : 'BEGIN', ...settings].join('; '))
+  const begun = connection.query([readOnly ? 'BEGIN READ ONLY' : 'BEGIN', ...statements].join('; '))
   begun.catch(() => {})
   return begun
 }

@@ -308,7 +308,7 @@ export const sharedVariables = z.object({
     ),
 })
 
-/** The settings of the API only. */
+/** The variables of the API only. */
 export const apiVariables = z.object({
   PORT: port().default(8080).meta(about('listen port of the API')),
   TRUSTED_PROXIES: whole(0, 10)
@@ -377,7 +377,7 @@ export const apiVariables = z.object({
     ),
 })
 
-/** The settings of the worker only. */
+/** The variables of the worker only. */
 export const workerVariables = z.object({
   WORKER_PORT: port().default(8081).meta(about('`/healthz`, `/readyz` and `/metrics` of the worker')),
   TEMPORAL_ADOPT: flag
@@ -477,10 +477,10 @@ function oneOf<const Names extends readonly string[]>(names: Names) {
   return z.enum(names, { error: `must be one of ${names.join(', ')}` })
 }
 
-/** Parses `env` with `settings`; an empty variable counts as unset. Throws ConfigError with one line for each problem. */
-export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.ProcessEnv): z.output<S> {
+/** Parses `env` with `schema`; an empty variable counts as unset. Throws ConfigError with one line for each problem. */
+export function readVariables<S extends z.ZodObject>(schema: S, env: NodeJS.ProcessEnv): z.output<S> {
   const set = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''))
-  const parsed = settings.safeParse({ ...fromProfile(set), ...set, ...secretsOfFiles(set) })
+  const parsed = schema.safeParse({ ...fromProfile(set), ...set, ...secretsOfFiles(set) })
   if (!parsed.success)
     throw new ConfigError(
       parsed.error.issues.map((issue) => `${issue.path.join('.')} ${requestMessage(issue)}`).join('\n'),
@@ -498,7 +498,7 @@ export function readVariables<S extends z.ZodObject>(settings: S, env: NodeJS.Pr
   return parsed.data
 }
 
-/** The settings of a Temporal profile. */
+/** The variables that a Temporal profile stands for. */
 function fromProfile(env: NodeJS.ProcessEnv): object {
   try {
     const { namespace, connectionOptions } = temporalProfile(env)
@@ -520,9 +520,9 @@ export const mailsLinks = ({
   SMTP_URL !== undefined && PUBLIC_URL !== undefined
 
 /** The database logins of api and worker. Throws ConfigError for a single login in production, unless it is allowed. */
-export function databaseUrls(settings: z.output<typeof sharedVariables>): DatabaseUrls {
-  const { NODE_ENV, DATABASE_URL: url, DATABASE_SYSTEM_URL: systemUrl } = settings
-  if (NODE_ENV === 'production' && !systemUrl && !settings.ALLOW_SINGLE_DATABASE_LOGIN)
+export function databaseUrls(config: z.output<typeof sharedVariables>): DatabaseUrls {
+  const { NODE_ENV, DATABASE_URL: url, DATABASE_SYSTEM_URL: systemUrl } = config
+  if (NODE_ENV === 'production' && !systemUrl && !config.ALLOW_SINGLE_DATABASE_LOGIN)
     throw new ConfigError(
       'DATABASE_SYSTEM_URL is missing: production needs a plain login for each role (docs/deployment.md, "Database logins"); ALLOW_SINGLE_DATABASE_LOGIN=true does without',
     )
@@ -531,10 +531,10 @@ export function databaseUrls(settings: z.output<typeof sharedVariables>): Databa
 
 /** The keys of secrets at rest: the sealing key, then those of SECRETS_KEYS_TO_OPEN. */
 export function secretsKey(
-  settings: Pick<z.output<typeof sharedVariables>, 'SECRETS_KEY' | 'SECRETS_KEYS_TO_OPEN' | 'DATA_DIR'>,
+  config: Pick<z.output<typeof sharedVariables>, 'SECRETS_KEY' | 'SECRETS_KEYS_TO_OPEN' | 'DATA_DIR'>,
 ): SecretsKey {
-  const further = settings.SECRETS_KEYS_TO_OPEN.map((key) => Buffer.from(key, 'base64'))
-  return [sealingKey(settings), ...further]
+  const further = config.SECRETS_KEYS_TO_OPEN.map((key) => Buffer.from(key, 'base64'))
+  return [sealingKey(config), ...further]
 }
 
 /** The keys of payloads in Temporal, each of 32 bytes. */
@@ -556,10 +556,10 @@ export const payloadKeys = ({
 /**
  * `SECRETS_KEY`. Outside production it defaults to a key that is generated on first use and kept in the data folder.
  */
-function sealingKey(settings: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
-  if (settings.SECRETS_KEY) return Buffer.from(settings.SECRETS_KEY, 'base64')
-  const file = join(settings.DATA_DIR, 'secrets.key')
-  mkdirSync(settings.DATA_DIR, { recursive: true, mode: 0o700 })
+function sealingKey(config: { SECRETS_KEY?: string | undefined; DATA_DIR: string }): Buffer {
+  if (config.SECRETS_KEY) return Buffer.from(config.SECRETS_KEY, 'base64')
+  const file = join(config.DATA_DIR, 'secrets.key')
+  mkdirSync(config.DATA_DIR, { recursive: true, mode: 0o700 })
   try {
     const generated = crypto.getRandomValues(Buffer.alloc(32)).toString('base64')
     writeFileSync(file, generated, { mode: 0o600, flag: 'wx' })

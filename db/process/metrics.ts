@@ -1,80 +1,49 @@
-import { setTimeout as pause } from 'node:timers/promises'
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
 import type { Database } from '../postgres/connect.ts'
-import { countLateRuns, countStuckRuns, listQueues } from '../queue/depth.ts'
-import { countPoolWorkers } from '../queue/pool-workers.ts'
 import { type Build, buildOf } from './build.ts'
 import type { LogOutput } from './log-output.ts'
-
-/** Lifetime of the cached figures that are read from PostgreSQL, so that frequent scrapes do not query more often. */
-const QUEUES_CACHED_MS = 10_000
-
-/** What is read from PostgreSQL or Temporal is the same on every worker. */
-const GLOBAL = 'Covers all processes; each worker reports it: use max, not sum.'
-
-/** A PostgreSQL that hangs must not hold up the scrape of the other figures. */
-const READ_MS = 3_000
+import { registerPools, registerQueues } from './queue-metrics.ts'
 
 export const METRICS_TYPE = 'text/plain; version=0.0.4; charset=utf-8'
 
 /** The metrics of a process. Labels are bounded: neither ids nor names that tenants choose. */
 export type Metrics = ReturnType<typeof createMetrics>
 
-/**
- * The definitions of all metrics; api and worker fill in their own. `queues`: reads the figures of the queues from
- * PostgreSQL, which only the worker does. `poolBacklog`: the number of calls that wait for a worker of a pool, if it is
- * known. `callSlots`: the use of the worker's slots for calls.
- */
-export function createMetrics(deps: {
+interface MetricsDeps {
   db: Database
   log: LogOutput
+  /** Whether it reads the figures of the queues from PostgreSQL, which only the worker does. */
   queues: boolean
   build?: Build
+  /** The number of calls that wait for a worker of a pool, if it is known. */
   poolBacklog?: (pool: string) => Promise<number | undefined>
+  /** The use of the worker's slots for calls. */
   callSlots?: () => { held: number; waiting: number; refused: number }
-}) {
+}
+
+/** The definitions of all metrics; api and worker fill in their own. */
+export function createMetrics({ db, log, queues, build = buildOf({}), poolBacklog, callSlots }: MetricsDeps) {
   const registry = new Registry()
   const registers = [registry]
+  registerConnections(db, registers)
+  registerLog(log, registers)
+  registerBuild(build, registers)
+  registerEndedRuns(db, registers)
+  if (queues) registerQueues(db, registers)
+  if (poolBacklog) registerPools(db, poolBacklog, registers)
+  if (callSlots) registerSlots(callSlots, registers)
+  return {
+    ...filledMetrics(registers),
+    /** Adds the metrics of the process itself: CPU, memory, event-loop delay, garbage collection. */
+    collectProcess: () => collectDefaultMetrics({ register: registry }),
+    text: () => registry.metrics(),
+    /** The names and labels of the metrics that are defined. */
+    definitions: () => registry.getMetricsAsArray().map(definitionOf),
+  }
+}
 
-  new Gauge({
-    name: 'agx_db_connections',
-    help: 'Connections of each pool, and callers that wait for one.',
-    registers,
-    labelNames: ['pool', 'state'],
-    collect() {
-      for (const [pool, { used, idle, waiting }] of Object.entries(deps.db.poolUse()))
-        for (const [state, count] of Object.entries({ used, idle, waiting })) this.set({ pool, state }, count)
-    },
-  })
-  new Counter({
-    name: 'agx_log_lines_dropped_total',
-    help: 'Log lines that could not be written.',
-    registers,
-    collect() {
-      this.reset()
-      this.inc(deps.log.dropped)
-    },
-  })
-  const { version, commit = '' } = deps.build ?? buildOf({})
-  new Gauge({
-    name: 'agx_build_info',
-    help: 'Always 1; the labels name what runs.',
-    registers,
-    labelNames: ['version', 'commit', 'node'],
-  }).set({ version, commit, node: process.version }, 1)
-  const runsEnded = new Counter({
-    name: 'agx_runs_ended_total',
-    help: 'Runs that ended, by end status.',
-    registers,
-    labelNames: ['status'] as const,
-  })
-  deps.db.onEnd(({ work, status }) => {
-    if (work === 'run') runsEnded.inc({ status })
-  })
-  if (deps.queues) registerQueues(deps.db, registers)
-  if (deps.poolBacklog) registerPools(deps.db, deps.poolBacklog, registers)
-  if (deps.callSlots) registerSlots(deps.callSlots, registers)
-
+/** The metrics that the code of api and worker fills in where something happens. */
+function filledMetrics(registers: Registry[]) {
   return {
     httpRequests: new Histogram({
       name: 'agx_http_request_duration_seconds',
@@ -146,12 +115,53 @@ export function createMetrics(deps: {
       labelNames: ['type', 'outcome'] as const,
       buckets: [0.005, 0.025, 0.1, 0.5, 1, 5, 15, 60, 300],
     }),
-    /** Adds the metrics of the process itself: CPU, memory, event-loop delay, garbage collection. */
-    collectProcess: () => collectDefaultMetrics({ register: registry }),
-    text: () => registry.metrics(),
-    /** The names and labels of the metrics that are defined. */
-    definitions: () => registry.getMetricsAsArray().map(definitionOf),
   }
+}
+
+function registerConnections(db: Database, registers: Registry[]): void {
+  new Gauge({
+    name: 'agx_db_connections',
+    help: 'Connections of each pool, and callers that wait for one.',
+    registers,
+    labelNames: ['pool', 'state'],
+    collect() {
+      for (const [pool, { used, idle, waiting }] of Object.entries(db.poolUse()))
+        for (const [state, count] of Object.entries({ used, idle, waiting })) this.set({ pool, state }, count)
+    },
+  })
+}
+
+function registerLog(log: LogOutput, registers: Registry[]): void {
+  new Counter({
+    name: 'agx_log_lines_dropped_total',
+    help: 'Log lines that could not be written.',
+    registers,
+    collect() {
+      this.reset()
+      this.inc(log.dropped)
+    },
+  })
+}
+
+function registerBuild({ version, commit = '' }: Build, registers: Registry[]): void {
+  new Gauge({
+    name: 'agx_build_info',
+    help: 'Always 1; the labels name what runs.',
+    registers,
+    labelNames: ['version', 'commit', 'node'],
+  }).set({ version, commit, node: process.version }, 1)
+}
+
+function registerEndedRuns(db: Database, registers: Registry[]): void {
+  const runsEnded = new Counter({
+    name: 'agx_runs_ended_total',
+    help: 'Runs that ended, by end status.',
+    registers,
+    labelNames: ['status'] as const,
+  })
+  db.onEnd(({ work, status }) => {
+    if (work === 'run') runsEnded.inc({ status })
+  })
 }
 
 interface Definition {
@@ -164,63 +174,6 @@ interface Definition {
 function definitionOf(metric: object): Definition {
   const { name, type, labelNames } = metric as { name: string; type: string; labelNames?: string[] }
   return { name, type, labels: [...(labelNames ?? [])] }
-}
-
-function registerQueues(db: Database, registers: Registry[]): void {
-  const rows = cached(() => listQueues(db.system))
-  new Gauge({
-    name: 'agx_queue_rows',
-    help: `Rows of each measured queue, by status; counted up to 100,000. ${GLOBAL}`,
-    registers,
-    labelNames: ['queue', 'status'],
-    async collect() {
-      this.reset()
-      for (const { queue, status, count } of (await rows()) ?? []) this.set({ queue, status }, count)
-    },
-  })
-  new Gauge({
-    name: 'agx_queues_readable',
-    help: `1 if PostgreSQL told the figures of the queues, 0 if they are missing.`,
-    registers,
-    async collect() {
-      this.set((await rows()) ? 1 : 0)
-    },
-  })
-  const stuck = cached(() => countStuckRuns(db.system))
-  new Gauge({
-    name: 'agx_runs_stuck',
-    help: `Open runs with a stuck_reason; counted up to 100,000. ${GLOBAL}`,
-    registers,
-    async collect() {
-      const count = await stuck()
-      // `reset` would make it 0.
-      if (count === undefined) this.remove()
-      else this.set(count)
-    },
-  })
-  const late = cached(() => countLateRuns(db.system))
-  new Gauge({
-    name: 'agx_runs_late',
-    help: `Open runs that are late by the expected_within of their workflow; counted up to 100,000. ${GLOBAL}`,
-    registers,
-    async collect() {
-      const count = await late()
-      // `reset` would make it 0.
-      if (count === undefined) this.remove()
-      else this.set(count)
-    },
-  })
-  new Gauge({
-    name: 'agx_queue_lag_seconds',
-    registers,
-    help: `Age of the oldest queued row that no relay has claimed, 0 without one; it may wait for a free slot. ${GLOBAL}`,
-    labelNames: ['queue'],
-    async collect() {
-      this.reset()
-      for (const { queue, status, lag_seconds } of (await rows()) ?? [])
-        if (status === 'queued') this.set({ queue }, lag_seconds ?? 0)
-    },
-  })
 }
 
 function registerSlots(
@@ -247,52 +200,4 @@ function registerSlots(
       this.inc(use().refused)
     },
   })
-}
-
-function registerPools(
-  db: Database,
-  backlogOf: (pool: string) => Promise<number | undefined>,
-  registers: Registry[],
-): void {
-  const pools = cached(() => countPoolWorkers(db.system))
-  const backlogs = cached(async () => {
-    const known = (await pools()) ?? []
-    return Promise.all(
-      known.map(async ({ pool }) => ({ pool, waiting: await backlogOf(pool).catch(() => undefined) })),
-    )
-  })
-  new Gauge({
-    name: 'agx_pool_workers',
-    help: `Live workers of each pool. ${GLOBAL}`,
-    registers,
-    labelNames: ['pool'],
-    async collect() {
-      this.reset()
-      for (const { pool, workers } of (await pools()) ?? []) this.set({ pool }, workers)
-    },
-  })
-  new Gauge({
-    name: 'agx_pool_backlog',
-    help: `Calls that wait for a worker of the pool, as Temporal estimates them. ${GLOBAL}`,
-    registers,
-    labelNames: ['pool'],
-    async collect() {
-      this.reset()
-      for (const { pool, waiting } of (await backlogs()) ?? [])
-        if (waiting !== undefined) this.set({ pool }, waiting)
-    },
-  })
-}
-
-/** Reads at most every `QUEUES_CACHED_MS`; undefined where it fails. */
-function cached<T>(read: () => Promise<T>): () => Promise<T | undefined> {
-  let last: { at: number; value: Promise<T | undefined> } | undefined
-  return () => {
-    if (!last || Date.now() - last.at > QUEUES_CACHED_MS)
-      last = {
-        at: Date.now(),
-        value: Promise.race([read(), pause(READ_MS, undefined, { ref: false })]).catch(() => undefined),
-      }
-    return last.value
-  }
 }

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { ConfigError } from '../model/config-error.ts'
 
-/** Settings that a file may hold instead: `SECRETS_KEY_FILE` names the one of `SECRETS_KEY`. */
-export const SECRET_SETTINGS = [
+/** Variables that a file may hold instead: `SECRETS_KEY_FILE` names the one of `SECRETS_KEY`. */
+export const SECRET_VARIABLES = [
   'DATABASE_URL',
   'DATABASE_SYSTEM_URL',
   'DATABASE_OWNER_URL',
@@ -20,25 +20,25 @@ export const SECRET_SETTINGS = [
 
 /**
  * The secrets that files hold, as mounted by Docker or Kubernetes, without white space around them. Throws ConfigError
- * for a file that cannot be read or is empty, and for a setting that is given in both ways.
+ * for a file that cannot be read or is empty, and for a variable that is given in both ways.
  */
 export function secretsOfFiles(env: NodeJS.ProcessEnv): Record<string, string> {
-  const given = SECRET_SETTINGS.filter((name) => env[`${name}_FILE`])
+  const given = SECRET_VARIABLES.filter((name) => env[`${name}_FILE`])
   return Object.fromEntries(given.map((name) => [name, secretOf(name, env)]))
 }
 
 function secretOf(name: string, env: NodeJS.ProcessEnv): string {
-  const setting = `${name}_FILE`
-  if (env[name]) throw new ConfigError(`${name} and ${setting} are both set: give one of them`)
-  const secret = read(setting, env[setting]!).trim()
-  if (secret === '') throw new ConfigError(`${setting} names an empty file`)
+  const variable = `${name}_FILE`
+  if (env[name]) throw new ConfigError(`${name} and ${variable} are both set: give one of them`)
+  const secret = read(variable, env[variable]!).trim()
+  if (secret === '') throw new ConfigError(`${variable} names an empty file`)
   return secret
 }
 
-function read(setting: string, path: string): string {
+function read(variable: string, path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
-    throw new ConfigError(`${setting} cannot be read (${(error as NodeJS.ErrnoException).code}): ${path}`)
+    throw new ConfigError(`${variable} cannot be read (${(error as NodeJS.ErrnoException).code}): ${path}`)
   }
 }

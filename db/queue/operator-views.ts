@@ -8,8 +8,11 @@ const COUNTED = 100_000
 
 export type Row = Record<string, string | number | Date | null>
 
-const read = async (system: System, sql: string, bindings: Record<string, number> = {}): Promise<Row[]> =>
-  (await system.raw<{ rows: Row[] }>(sql, bindings)).rows
+const read = async (
+  system: System,
+  sql: string,
+  bindings: Record<string, number | string> = {},
+): Promise<Row[]> => (await system.raw<{ rows: Row[] }>(sql, bindings)).rows
 
 /** How many organizations, failing webhooks, stuck and late runs there are. */
 export async function countWork(system: System): Promise<Record<string, number>> {
@@ -20,6 +23,31 @@ export async function countWork(system: System): Promise<Record<string, number>>
   )
   const [stuck_runs, late_runs] = [await countStuckRuns(system), await countLateRuns(system)]
   return { ...(row as Record<string, number>), stuck_runs, late_runs }
+}
+
+/** The open work of an organization: name, table, and which rows are counted (SQL). */
+const OPEN = [
+  ['runs_queued', 'runs', "status = 'queued' and hold is null"],
+  ['runs_held', 'runs', "status = 'queued' and hold is not null"],
+  ['runs_running', 'runs', "status = 'running'"],
+  ['runs_paused', 'runs', "status = 'paused'"],
+  ['runs_stuck', 'runs', 'stuck_reason is not null and ended_at is null'],
+  ['runs_late', 'runs', 'late_at is not null and ended_at is null'],
+  ['deliveries_queued', 'deliveries', "status = 'queued'"],
+  ['deliveries_delivering', 'deliveries', "status = 'delivering'"],
+  ['deliveries_held', 'deliveries', "status = 'held'"],
+  ['webhooks_failing', 'outgoing_webhooks', 'failing_since is not null'],
+] as const
+
+const COUNT_OPEN = OPEN.map(
+  ([name, table, where]) =>
+    `(select count(*) from (select from ${table} where organization_id = :id and ${where} limit ${COUNTED}) q) as ${name}`,
+).join(', ')
+
+/** How much open work one organization has. */
+export async function countWorkOf(system: System, organizationId: string): Promise<Record<string, number>> {
+  const [row] = await read(system, `select ${COUNT_OPEN}`, { id: organizationId })
+  return row as Record<string, number>
 }
 
 /** The open runs that cannot go on without an operator, the last changed first. */

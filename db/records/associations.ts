@@ -1,12 +1,12 @@
 import { invalid, notFound } from '../model/errors.ts'
 import type { Page } from '../model/lists/page.ts'
-import { type KindName, referencesOf } from '../model/records/kind.ts'
+import { type KindName, referencesOf, withArticle } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { type End, exists, type LinkContent, linksTo, pairOf, upsertLink } from './links.ts'
 import { type ListQuery, listRecords } from './list.ts'
-import { lockEnds } from './lock.ts'
+import { type LockedEnds, lockEnds } from './lock.ts'
 import { recordNotFound } from './merged.ts'
 import { clearPrimaries, fillPrimaries } from './primaries.ts'
 import { isSumOf } from './sums.ts'
@@ -46,7 +46,9 @@ export async function link(
   return { from: shown(from), to: shown(to), ...content }
 }
 
-/** Throws `not_found` if the two records are not linked. */
+/**
+ * Throws `not_found` if the two records are not linked, `validation_error` if one of them requires the other.
+ */
 export async function unlink(
   tx: Tenant,
   kind: KindName,
@@ -55,7 +57,12 @@ export async function unlink(
   targetId: string,
 ): Promise<{ from: Association['from']; to: Association['to']; deleted: true }> {
   const { from, to } = endsOf(kind, id, target, targetId)
-  await lockBoth(tx, from, to)
+  const locked = await lockBoth(tx, from, to)
+  for (const [holder, other] of [
+    [from, to],
+    [to, from],
+  ] as const)
+    refuseIfRequired(locked, holder, other)
   const removed = await tx
     .trx('associations')
     .where(pairOf(tx, from, to))
@@ -94,7 +101,7 @@ const endsOf = (kind: KindName, id: string, target: KindName, targetId: string) 
 const shown = ({ entity, id }: End) => ({ object: kinds[entity].object, id })
 
 /** Locks both ends; an end whose reference field or sum may change with the link as for an update. Throws `not_found`. */
-async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
+async function lockBoth(tx: Tenant, from: End, to: End): Promise<LockedEnds> {
   const refers = ({ entity }: End, other: End) =>
     referencesOf(kinds[entity], other.entity).length > 0 || isSumOf(kinds[entity], other.entity)
   const changing = [...(refers(from, to) ? [from] : []), ...(refers(to, from) ? [to] : [])]
@@ -105,4 +112,16 @@ async function lockBoth(tx: Tenant, from: End, to: End): Promise<void> {
   )
   for (const end of [from, to])
     if (!locked.has(end)) throw await recordNotFound(tx, kinds[end.entity], end.id)
+  return locked
+}
+
+/** Throws `validation_error` if a required reference of a record names the other. */
+function refuseIfRequired(locked: LockedEnds, holder: End, other: End): void {
+  const { object } = kinds[holder.entity]
+  for (const [name, { required, to }] of referencesOf(kinds[holder.entity], other.entity)) {
+    if (!required || locked.record(holder)?.[name] !== other.id) continue
+    const msg = `${withArticle(object)} cannot be without its ${kinds[to].object}`
+    const hint = `delete the ${object}, or change its ${name}`
+    throw invalid([{ loc: ['path', 'target_id'], msg, type: 'invalid_value', hint }])
+  }
 }

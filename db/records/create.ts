@@ -63,7 +63,7 @@ export async function createSet(
   )
   const withZone = localTimes(tx, definition)
   const withCountry = localPhones(tx, definition)
-  const drafts = await settleEach(separated, async ({ links }, place): Promise<Draft> => {
+  const drafts = await settleEach(tx, separated, async ({ links }, place): Promise<Draft> => {
     checkLinks(links, locked)
     const filled = filledBy(links, definition, values[place]!)
     const linked = { ...values[place], ...filled }

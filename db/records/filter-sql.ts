@@ -2,6 +2,7 @@ import { isNumeric } from '../../workflows/shared/decimal.ts'
 import { isNegation } from '../../workflows/shared/operators.ts'
 import { associatedKind, IMPORT_ID, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
 import { type CustomFieldType, customTypes } from '../model/records/custom-fields/types.ts'
+import type { Rates } from '../model/records/exchange-rates.ts'
 import { fieldTypes, type Operator } from '../model/records/field-types.ts'
 import {
   customName,
@@ -12,11 +13,12 @@ import {
   WHOLE_VALUE_OPERATORS,
 } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
-import type { FieldType, Kind } from '../model/records/kind.ts'
+import { type FieldType, isNeverNull, type Kind } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import { escapeLike } from '../model/records/like.ts'
 import type { Order, Sort } from '../model/records/sorts.ts'
 import { inZone, isLocal } from '../model/records/values.ts'
+import { indexedRanges, type WorthRange, worthSql } from '../model/records/worth.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { associationCondition, hopCondition, importCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
 
@@ -66,7 +68,9 @@ export function condition(
     isTime,
   } = custom !== undefined && isNumberRange(filter)
     ? UNDEFINED_NUMBER(custom)
-    : comparable(kind, field, filter.type)
+    : filter.rates
+      ? worth(field, filter.rates)
+      : comparable(kind, field, filter.type)
   const isExact = EXACT.includes(field) && WHOLE_VALUE_OPERATORS.includes(operator)
   const column = isExact
     ? field
@@ -157,6 +161,10 @@ export interface SortKey {
   indexed: boolean
   /** Whether a text is a possible value. */
   isValue: (text: string) => boolean
+  /** Amounts of several currencies, by their worth. */
+  isConverted?: true
+  /** The parts of an index that together are all of these with a value. */
+  ranges?: WorthRange[]
 }
 
 /** Longer texts are sorted by their beginning, since each cursor contains a value. */
@@ -174,21 +182,36 @@ export function sortKeys(kind: Kind, sort: Sort, customType?: CustomFieldType): 
   return [{ order: sort.order, sql, type, nullable: true, indexed: false, isValue: isNumeric }, key]
 }
 
-function sortKey(kind: Kind, { field, order }: Sort, customType?: CustomFieldType): SortKey {
+function sortKey(kind: Kind, { field, order, rates }: Sort, customType?: CustomFieldType): SortKey {
+  if (rates) {
+    const isServed = kind.fields[field]!.sorted && rates.isWhole
+    return {
+      order,
+      // Unrounded, so that the order within a currency is that of its amounts.
+      sql: worthSql(field, rates, { rounded: false }),
+      type: 'numeric',
+      nullable: true,
+      indexed: false,
+      isValue: isNumeric,
+      isConverted: true,
+      ...(isServed && { ranges: indexedRanges(field, rates) }),
+    }
+  }
   const { sql, type } = comparable(kind, field, customType)
   const custom = customType && customTypes[customType]
   if (custom && !custom.isText) {
     const isValue = custom.cursorValue ?? ((text: string) => custom.filterValue(text) !== undefined)
     return { order, sql, type, nullable: true, indexed: false, isValue }
   }
-  const { required, default: fallback, filled, max = 0, sorted = false } = kind.fields[field] ?? {}
+  const own = kind.fields[field]
+  const { max = 0, sorted = false } = own ?? {}
   const isLong = customName(field) !== undefined || (type === 'text' && max > MAX_SORTED)
   const { filterValue } = fieldTypes[typeOf(kind, field)!.type as FieldType]
   return {
     order,
     sql: inOrder(kind, field, isLong ? `left(${sql}, ${MAX_SORTED})` : sql, type),
     type,
-    nullable: !(required || filled || fallback !== undefined || NEVER_NULL.includes(field)),
+    nullable: !(own ? isNeverNull(own) : NEVER_NULL.includes(field)),
     indexed: sorted || INDEXED.includes(field),
     isValue: (text) => filterValue(text) !== undefined,
   }
@@ -228,6 +251,12 @@ function comparable(kind: Kind, field: string, customType: CustomFieldType = 'te
   // A domain is stored in lower case.
   return { sql: type === 'text' && fieldType !== 'domain' ? `lower(${field})` : field, type, isTime }
 }
+
+const worth = (field: string, rates: Rates): Comparable => ({
+  sql: worthSql(field, rates, { rounded: true }),
+  type: 'numeric',
+  isTime: false,
+})
 
 const TYPES: Partial<Record<FieldType, string>> = {
   integer: 'integer',

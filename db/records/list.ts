@@ -19,6 +19,7 @@ import { type Found, searchPage, wordConditions } from './search.ts'
 import { MAX_SORTED, requireFewToSort } from './sort-bound.ts'
 import { sortedPage } from './sorted.ts'
 import { total } from './total.ts'
+import { withRates } from './with-rates.ts'
 
 export interface ListQuery {
   limit: number
@@ -53,7 +54,13 @@ export async function listRecords(
   const { limit, offset, cursor, sort, order } = query
   const { filters: typed, sortTypes } = await readByType(tx, kind, query)
   const filters = ofCaller(tx.actor, definition, typed)
-  const keys = sortsOf(query).flatMap((one, place) => sortKeys(definition, one, sortTypes[place]))
+  const rated = await withRates(tx, definition, {
+    filters,
+    sorts: sortsOf(query),
+    match: query.match,
+    deleted: query.deleted,
+  })
+  const keys = rated.sorts.flatMap((one, place) => sortKeys(definition, one, sortTypes[place]))
   // Includes the types of custom fields: a changed definition invalidates its cursors.
   const sorted = sortTypes.some((type) => type) ? [sort, sortTypes] : sort
   const zone = await zoneOfFilters(tx, definition, filters, query.time_zone)
@@ -82,7 +89,7 @@ export async function listRecords(
       ...conditions(
         tx,
         definition,
-        { ...query, filters: withToday(definition, filters, zone), time_zone: zone },
+        { ...query, filters: withToday(definition, rated.filters, zone), time_zone: zone },
         related,
       ),
       ...wordConditions(words),

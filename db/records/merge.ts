@@ -1,3 +1,4 @@
+import type { MergeableKind } from '../../workflows/shared/record-kinds.ts'
 import { insertEvents } from '../events/outbox.ts'
 import { invalid } from '../model/errors.ts'
 import { requireVersion } from '../model/lists/version.ts'
@@ -27,12 +28,12 @@ import { writeDrafts } from './write-set.ts'
  * Merges a duplicate (the loser) into a record (the winner). Empty fields of the winner are filled from the loser, `true`
  * wins over `false`, tags and custom fields are combined, links, references and files move. The loser is deleted
  * permanently; its id points to the winner, whose history includes the loser's. The winner always gets a new version.
- * Throws `not_found`; `version_conflict` for the winner's version; `validation_error` if the two are the same record,
- * their custom fields exceed a limit, or their kind has an `identity`.
+ * Throws `not_found`; `version_conflict` for the winner's version; `validation_error` if the two are the same record, or
+ * their custom fields exceed a limit.
  */
 export async function mergeRecords(
   tx: Tenant,
-  kind: KindName,
+  kind: MergeableKind,
   winnerId: string,
   loserId: string,
   { ifVersion }: Pick<Update, 'ifVersion'> = {},
@@ -53,7 +54,6 @@ export async function mergeRecords(
   let winner = found.get(winnerId)
   const loser = found.get(loserId)
   if (!winner || !loser) throw await recordNotFound(tx, definition, winner ? loserId : winnerId)
-  if (definition.identity) throw cannotMerge(definition)
   requireVersion(definition.object, winner.version, ifVersion)
 
   await moveReferences(tx, kind, loserId, winnerId)
@@ -78,17 +78,6 @@ export async function mergeRecords(
   await insertEvents(tx, [{ name: `${definition.object}.merged`, data: { ...record, merged_from: loserId } }])
   return record
 }
-
-/** A key of several fields, such as that of a consent, cannot be that of two records in one. */
-const cannotMerge = ({ object, entity, identity }: Kind) =>
-  invalid([
-    {
-      loc: ['body', 'from'],
-      msg: `${entity} are not merged: there is one for each ${identity!.join(', ')}`,
-      type: 'invalid_value',
-      hint: `delete the ${object} that is wrong`,
-    },
-  ])
 
 /** The winner's next version. */
 async function fold(

@@ -37,7 +37,7 @@ export async function revertSet(tx: Tenant, kind: KindName, reverts: Revert[]): 
     lockWithLinked(tx, definition, ids, []),
   ])
   const summed = await withSums(tx, definition, ids)
-  const drafts = await settleEach(reverts, async ({ id, ifVersion, past }): Promise<Draft> => {
+  const drafts = await settleEach(tx, reverts, async ({ id, ifVersion, past }): Promise<Draft> => {
     const before = locked.record({ entity: kind, id })
     if (!before) throw await recordNotFound(tx, definition, id)
     requireVersion(definition.object, before.version, ifVersion)
@@ -79,14 +79,23 @@ export async function revertRecord(
   { ifVersion, check }: { ifVersion?: readonly number[] | undefined; check: (values: PastValues) => void },
 ): Promise<AgxRecord> {
   const past = async (current: AgxRecord) => {
-    const values = await valuesAt(tx, current, version)
+    const values = await valuesAt(tx, kind, current, version)
     check(values)
     return values
   }
   return recordOf(await revertSet(tx, kind, [{ id, ifVersion, past }]))
 }
 
-async function valuesAt(tx: Tenant, { id, version: current, ...record }: AgxRecord, version: number) {
+/** A required reference is null only while its record is deleted, which a revert does not repeat. */
+const wasCutOff = (kind: KindName, field: string, was: unknown) =>
+  was === null && kinds[kind].fields[field]?.required === true
+
+async function valuesAt(
+  tx: Tenant,
+  kind: KindName,
+  { id, version: current, ...record }: AgxRecord,
+  version: number,
+) {
   if (version > current)
     throw invalid([
       {
@@ -108,6 +117,6 @@ async function valuesAt(tx: Tenant, { id, version: current, ...record }: AgxReco
   const values: PastValues = {}
   for (const { field, was } of rows)
     if (field === 'custom_fields') values.custom_fields = replacingAll(record.custom_fields, was)
-    else if (!NOT_REVERTED.includes(field)) values[field] = was
+    else if (!NOT_REVERTED.includes(field) && !wasCutOff(kind, field, was)) values[field] = was
   return values
 }

@@ -1,3 +1,4 @@
+import { turnsOf } from '../../workflows/shared/turns.ts'
 import { AppError } from '../model/errors.ts'
 import type { AgxRecord } from '../model/records/schemas.ts'
 import { savepoint, type Tenant } from '../postgres/tenancy.ts'
@@ -66,12 +67,17 @@ export async function settle<T>(work: () => Promise<T> | T): Promise<T | Failed>
   }
 }
 
-/** Processes the items one after the other. */
+/** Processes the items one after the other, many in turns of the event loop. */
 export async function settleEach<T, R>(
+  { organizationId }: Pick<Tenant, 'organizationId'>,
   items: T[],
   work: (item: T, place: number) => Promise<R> | R,
 ): Promise<(R | Failed)[]> {
+  const turn = turnsOf(organizationId, items.length)
   const done: (R | Failed)[] = []
-  for (const [place, item] of items.entries()) done.push(await settle(() => work(item, place)))
+  for (const [place, item] of items.entries()) {
+    await turn()
+    done.push(await settle(() => work(item, place)))
+  }
   return done
 }

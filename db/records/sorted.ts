@@ -1,5 +1,6 @@
 import type { Fragment } from '../model/records/fragment.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import type { SortKey } from './filter-sql.ts'
 import {
   allOf,
   columns,
@@ -29,6 +30,7 @@ const FEW = 1_000
 export async function sortedPage(tx: Tenant, listing: Listing): Promise<Row[] | undefined> {
   const { kind, among, conditions, keys, position, limit, offset } = listing
   const [key] = keys
+  if (isMerged(listing)) return scan(tx, listing, undefined)
   if (keys.length > 1 || !key!.indexed || !key!.nullable) return undefined
   if (conditions.length === 0) return scan(tx, listing, undefined)
   if ((await planned(tx, kind, allOf([among, ...conditions]))) <= FEW) return undefined
@@ -41,37 +43,75 @@ export async function sortedPage(tx: Tenant, listing: Listing): Promise<Row[] | 
   return isFull && isComplete ? rows : undefined
 }
 
+/**
+ * Whether a page is merged from the amounts of each currency, in the order of an index. With conditions no bound of the
+ * scans would tell whether a page is complete.
+ */
+export const isMerged = ({ keys: [key, ...more], conditions, deleted }: Listing): boolean =>
+  key!.ranges !== undefined && more.length === 0 && conditions.length === 0 && !deleted
+
+/** Records in the order of an index. */
+interface Range {
+  /** SQL conditions. */
+  where: string
+  /** SQL: the column of the index, unless all are null. */
+  column?: string
+  /** SQL: the value of the sort key. */
+  value: string
+  /** The factor from the column to the value. */
+  rate?: string
+}
+
+/** The ranges that together are the list, the one without a value last. */
+function rangesOf({ sql, ranges }: SortKey): [...Range[], Range] {
+  if (!ranges)
+    return [
+      { where: `${sql} is not null`, column: sql, value: sql },
+      { where: `${sql} is null`, value: sql },
+    ]
+  const valued = ranges.map(({ field, currency, worth, rate }) => ({
+    where: `${currency} and ${field} is not null`,
+    column: field,
+    value: worth,
+    rate,
+  }))
+  return [...valued, { where: `${ranges[0]!.field} is null`, value: 'null::numeric' }]
+}
+
 /** `maxScanned`: row limit of the scan of each index. */
 async function scan(tx: Tenant, listing: Listing, maxScanned: number | undefined): Promise<Row[]> {
   const { kind, among, conditions, position, limit, offset } = listing
   const key = listing.keys[0]!
   const { order } = key
-  const value = position?.values[0]
-  const part = (nulls: boolean): Fragment => {
+  const from = position?.values[0]
+  const part = (range: Range): Fragment => {
+    const { where: has, column, value } = range
     // All nulls come after a value.
-    const startsHere = position && nulls === (value === null)
-    const has = { sql: `${key.sql} is ${nulls ? '' : 'not '}null`, bindings: [] }
-    const from = allOf([
+    const startsHere = position && (column === undefined) === (from === null)
+    const start = allOf([
       among,
-      has,
-      ...(startsHere ? [rowsAfterLike(key, key.sql, { value: value!, id: position.id })] : []),
+      { sql: has, bindings: [] },
+      ...(startsHere
+        ? [...reachOf(range, key, from!), rowsAfterLike(key, value, { value: from!, id: position.id })]
+        : []),
     ])
     const where = allOf(conditions)
-    const inOrder = `order by ${nulls ? '' : `${key.sql} ${order}, `}id ${order}`
+    const inOrder = `order by ${column === undefined ? '' : `${column} ${order}, `}id ${order}`
     const scanned =
       maxScanned === undefined
-        ? { sql: `${searchView(kind)} where ${from.sql}`, bindings: from.bindings }
+        ? { sql: `${searchView(kind)} where ${start.sql}`, bindings: start.bindings }
         : {
-            sql: `(select * from ${searchView(kind)} where ${from.sql} ${inOrder} limit ?) scanned where ${where.sql}`,
-            bindings: [...from.bindings, maxScanned, ...where.bindings],
+            sql: `(select * from ${searchView(kind)} where ${start.sql} ${inOrder} limit ?) scanned where ${where.sql}`,
+            bindings: [...start.bindings, maxScanned, ...where.bindings],
           }
     return {
-      sql: `(select id, ${key.sql} as sort_key_1 from ${scanned.sql} ${inOrder} limit ?)`,
+      sql: `(select id, ${value} as sort_key_1 from ${scanned.sql} ${inOrder} limit ?)`,
       bindings: [...scanned.bindings, offset + limit],
     }
   }
+  const ranges = rangesOf(key)
   // Only nulls follow a null.
-  const parts = value === null ? [part(true)] : [part(false), part(true)]
+  const parts = (from === null ? ranges.slice(-1) : ranges).map(part)
   const inOrder = orderOf(listing, 'named')
   return queryRows<Row>(
     tx,
@@ -81,4 +121,20 @@ async function scan(tx: Tenant, listing: Listing, maxScanned: number | undefined
      ) page join ${kind.entity} on id = found_id and ${among.sql} order by ${inOrder}`,
     [...parts.flatMap(({ bindings }) => bindings), limit, offset, ...among.bindings],
   )
+}
+
+/**
+ * Where an index begins, of rows after a position whose value is a multiple of the index's column. A little before it,
+ * since a quotient is rounded: `rowsAfterLike` decides.
+ */
+function reachOf({ column, rate }: Range, { order }: SortKey, value: string | null): Fragment[] {
+  if (column === undefined || rate === undefined || value === null) return []
+  const [reaches, away] = order === 'asc' ? ['>=', '-'] : ['<=', '+']
+  const quotient = `?::numeric / ${rate}`
+  return [
+    {
+      sql: `${column} ${reaches} ${quotient} ${away} (abs(${quotient}) + 1) / 1000000`,
+      bindings: [value, value],
+    },
+  ]
 }

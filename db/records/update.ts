@@ -100,6 +100,7 @@ export async function updateSet(
   const withZone = localTimes(tx, definition)
   const withCountry = localPhones(tx, definition)
   const drafts = await settleEach(
+    tx,
     separated,
     async ({ id, fields: given, links, ifVersion, adding, keepsKeys }): Promise<Draft> => {
       const self = { entity: kind, id }

@@ -1,4 +1,5 @@
 import { v7 as uuidv7 } from 'uuid'
+import { turnsOf } from '../../workflows/shared/turns.ts'
 import { causeOf, depthBelow, traceBelow } from '../events/outbox.ts'
 import { searchTextOf, writableColumns } from '../model/records/columns.ts'
 import type { Kind } from '../model/records/kind.ts'
@@ -35,6 +36,9 @@ export async function sendWrites(tx: Tenant, kind: Kind, writes: Write[]): Promi
     organizationId,
     cause,
   ]
+  // The statement of a few is sent at once: `last` and callers count on the order of statements.
+  const turn = turnsOf(organizationId, writes.length)()
+  if (turn) await turn
   const made = writes.map((write) => ({
     write,
     events: eventsOf(kind, write).map((name) => ({ id: uuidv7(), name })),
@@ -99,8 +103,9 @@ const build = (kind: Kind, isNew: boolean): string =>
      insert into record_history (organization_id, object, record_id, version, action, changes, actor, at, job_id)
      select ?, ?, id, version, action, changes, ?, at, ?::uuid from input
    )
-   insert into events (organization_id, id, name, data, previous, subject_id, created_at, actor, cause, depth, trace_id)
-   select ?, e.id, e.name, record, previous, input.id, at, ?, ?, ${depthBelow('?', '?')}, coalesce(trace, ${traceBelow('?', '?')})
+   -- as old as the transaction, as all events are: at has the clock of this host
+   insert into events (organization_id, id, name, data, previous, subject_id, actor, cause, depth, trace_id)
+   select ?, e.id, e.name, record, previous, input.id, ?, ?, ${depthBelow('?', '?')}, coalesce(trace, ${traceBelow('?', '?')})
    from input cross join lateral jsonb_to_recordset(events) as e (id uuid, name text)`
 
 const insert = (kind: Kind): string => {

@@ -100,7 +100,7 @@ export async function cancelPage(tx: Tenant, job: EventCancel, limit: number): P
   const compared = await lockJob(tx, job)
   if (!compared) return false
   const runs = await listRuns(tx, job, compared, limit)
-  const { matches, problems, checked } = await evaluate(runs, compared)
+  const { matches, problems, checked } = await evaluate(tx, runs, compared)
   await noteProblems(tx, compared.event, problems)
   for (const id of matches) {
     const refusal = await cancel(tx, id, compared.event)
@@ -163,12 +163,13 @@ interface Problem {
 
 /** @returns the runs to cancel, and how many were compared: at least one, if there is any. */
 async function evaluate(
+  { organizationId }: Tenant,
   runs: OpenRun[],
   { event, org, env }: Compared,
 ): Promise<{ matches: string[]; problems: Problem[]; checked: number }> {
   const matches: string[] = []
   const problems: Problem[] = []
-  const turn = createTurns()
+  const turn = createTurns(organizationId)
   const until = performance.now() + BUDGET_MS
   let checked = 0
   for (const { rules, trigger, inputs, ...run } of runs) {

@@ -12,7 +12,7 @@ import { BUDGET_MS } from '../model/events/conditions.ts'
 import type { EventKey } from '../model/events/event.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
-import { WAIT_KEY, type WaitKey } from './waits.ts'
+import { IS_SINCE, WAIT_KEY, type WaitKey } from './waits.ts'
 
 /**
  * Maximum number of waits that are compared with the events of one batch. If there are more, each wait is compared on
@@ -29,7 +29,10 @@ const namesOf = (
 /** SQL: whether any node waits for an event with the name and record of `e`. */
 export const isAwaited = (e: string): string => `exists (select from run_waits w where ${namesOf(e)})`
 
-/** SQL: whether the event `e` may answer the wait `w`, apart from its filter. */
+/**
+ * SQL: whether the event `e` may answer the wait `w`, apart from its filter. An event in the transaction that started
+ * the run is found by `lookBack` (`IS_SINCE`): it was committed before the wait.
+ */
 const MATCHES = `${namesOf('e')} and w.since < e.created_at`
 
 /** SQL: the event `e` as a node reads it. `:recordEvents`: the names of events whose data is a record. */
@@ -214,7 +217,7 @@ async function listEarlier(
   after: string,
 ): Promise<{ event: EventAnswer; counts: boolean }[]> {
   const { rows } = await trx.raw<{ rows: { event: EventAnswer; counts: boolean }[] }>(
-    `select ${EVENT} as event, e.created_at > w.since as counts
+    `select ${EVENT} as event, ${IS_SINCE} as counts
      from (
        select k.id from unnest(cast(:names as text[])) as n(name) cross join lateral (
          select e.id from events e
@@ -225,6 +228,7 @@ async function listEarlier(
      join events e on e.organization_id = :organizationId and e.id = k.id
      join run_waits w on w.organization_id = :organizationId and w.run_id = :runId and w.path = :path
        and w.node_id = :nodeId
+     join runs r on r.organization_id = w.organization_id and r.id = w.run_id
      order by e.id`,
     {
       organizationId: wait.organization_id,

@@ -34,8 +34,8 @@ export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert
     `insert into run_waits (organization_id, run_id, path, node_id, id, type, name, topics, subject_id, filter, since,
        settings, expires_at, due_at)
      select r.organization_id, r.id, w.path, w.node_id, w.id, w.type, w.name, w.topics, w.subject_id, w.filter,
-       -- the clock, not the start of the transaction: events of the nodes before it come before the wait
-       case w.since when 'run_start' then coalesce(${TRIGGERED_AT}, r.created_at) when 'now' then clock_timestamp() end,
+       -- events of the nodes before it are as old as this transaction, and do not count
+       case w.since when 'run_start' then ${STARTED_AT} when 'now' then now() end,
        w.settings, w.expires_at, case w.type when 'event' then now() else w.due_at end
      from jsonb_to_recordset(cast(:waits as jsonb)) as w(path text, node_id text, id uuid, type text, name text,
        topics text[], subject_id uuid, filter text, since text, settings jsonb, expires_at timestamptz, due_at timestamptz)
@@ -59,9 +59,16 @@ export async function insertWaits(tx: Tenant, runId: string, waits: WaitToInsert
  */
 export const TRIGGER_EVENT = `case when r.trigger ->> 'type' = 'event' then cast(r.trigger_key as uuid) end`
 
-/** SQL: the time of the event that triggered the run `r`; null if none did. */
-const TRIGGERED_AT = `(
-  select e.created_at from events e where e.organization_id = r.organization_id and e.id = ${TRIGGER_EVENT})`
+/** SQL: the time of the start of the run `r`: that of the event that triggered it, else that of its row. */
+const STARTED_AT = `coalesce((select e.created_at from events e
+  where e.organization_id = r.organization_id and e.id = ${TRIGGER_EVENT}), r.created_at)`
+
+/**
+ * SQL: whether the event `e` came after the `since` of the wait `w` of the run `r`. What one transaction wrote has one
+ * time: ids decide there which events came after the start of the run.
+ */
+export const IS_SINCE = `(e.created_at > w.since or e.created_at = w.since
+  and w.since = ${STARTED_AT} and e.id > coalesce(${TRIGGER_EVENT}, r.id))`
 
 function rowOf({ path, node_id, id, for: wait, values }: WaitToInsert) {
   const common = { path, node_id, id, type: wait.type, expires_at: wait.expires_at }

@@ -29,4 +29,4 @@ export async function emittedEvents(tx: Tenant): Promise<string[] | undefined> {
 }
 
 /** The paths to the names, also in the nodes of `undo`, `on_cancel` and `finally`. */
-const EMITTED = EMITTERS.map(({ type, setting }) => `$.**?(@.type == "${type}").config.${setting}`)
+const EMITTED = EMITTERS.map(({ type, key }) => `$.**?(@.type == "${type}").config.${key}`)

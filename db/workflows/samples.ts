@@ -90,6 +90,23 @@ const MOST_CHARACTERS = 2_000_000
 /** Nodes of a run that are read at once. */
 const MOST_NODES = 500
 
+/** The runs among which `lastRun` looks for one that has completed. */
+const NEWEST_RUNS = 1_000
+
+/** The id of the newest run of a workflow that has completed. Throws `not_found`. */
+export async function lastRun(tx: Tenant, workflowId: string): Promise<string> {
+  const { rows } = await tx.trx.raw<{ rows: { id: string }[] }>(
+    `select id from (
+       select id, status from runs where organization_id = :organizationId and workflow_id = :workflowId
+       order by id desc limit :limit) newest
+     where status = 'completed' order by id desc limit 1`,
+    { organizationId: tx.organizationId, workflowId, limit: NEWEST_RUNS },
+  )
+  const [run] = rows
+  if (!run) throw notFound('run of this workflow that has completed', 'run it once, or give stubs')
+  return run.id
+}
+
 /**
  * The results of those of these nodes that have completed or failed in a run of the workflow, the first ones up to a
  * limit. Throws `not_found` for the run.

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { type AddressInfo, createServer, type Socket } from 'node:net'
+import { connect } from '../../db/postgres/connect.ts'
 import { VERSION } from '../../db/process/build.ts'
 import { startApi, type TestApi } from '../support/api.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, refusedUrl, type TestDatabase } from '../support/database.ts'
 import { breakDatabase, startOwnTemporal } from '../support/own-temporal.ts'
 import { until } from '../support/until.ts'
 
@@ -96,6 +97,23 @@ describe('/healthz and /readyz', () => {
     await other.close()
     for (const socket of sockets) socket.destroy()
     silent.close()
+  })
+
+  it("refuse readiness where organizations' transactions fail, as requests then do", async () => {
+    process.env.TEMPORAL_ADDRESS = process.env.TEST_TEMPORAL_ADDRESS
+    const halfway = connect({ url: refusedUrl(db.url), systemUrl: db.url })
+    const given = { ...db }
+    const other = await startApi(given)
+    try {
+      // Only now: its key is created by a transaction of its organization.
+      given.tenant = halfway.tenant
+      assert.equal((await other.request('GET', '/v1/objects/contacts')).status, 503)
+      const { status, body } = await other.request('GET', '/readyz', { key: null })
+      assert.deepEqual([status, body.status, body.checks.database], [503, 'not_ready', 'failed'])
+    } finally {
+      await other.close()
+      await halfway.close()
+    }
   })
 
   it('report a pending migration', async () => {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import type { KindName } from '../../db/model/records/kind.ts'
-import { kinds } from '../../db/model/records/kinds/index.ts'
+import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 
 /** The places of a body or query that take the id of a row, found in its schema. */
 
@@ -68,16 +68,26 @@ export function tableAt(place: Place, path: string): string {
   return table
 }
 
-/** The example with an id at a place, and what it needs beside it. */
-export function withId(example: unknown, place: Place, path: string, id: string): Json {
-  const kind = /^\/objects\/(\w+)/.exec(path)?.[1] as KindName | undefined
-  const record = kind && (kinds[kind].example as Json)
+/** The kind whose routes have a path. */
+export const kindOfPath = (path: string): KindName | undefined => {
+  const [, name] = /^\/objects\/(\w+)/.exec(path) ?? []
+  return kindNames.find((kind) => kind === name)
+}
+
+/** The example with an id at a place, and what it needs beside it. `owners`: own records that the kind requires. */
+export function withId(example: unknown, place: Place, path: string, id: string, owners: Json): Json {
+  const kind = kindOfPath(path)
+  const record = kind && { ...(kinds[kind].example as Json), ...owners }
   const where = place.join('.')
   if (where === 'operations.[].id') return { operations: [{ op: 'update', id, data: { tags: ['x'] } }] }
   if (where.startsWith('operations.[].data.'))
     return { operations: [{ op: 'create', data: put({ ...record }, place.slice(3), id) }] }
   if (path.endsWith('/bulk')) return { action: 'reassign', query: {}, owner_id: id, confirm: true }
-  return put(structuredClone((example ?? {}) as Json), place, id)
+  return put(
+    { ...structuredClone((example ?? {}) as Json), ...(path === `/objects/${kind}` && owners) },
+    place,
+    id,
+  )
 }
 
 function put(target: Json, [name, ...rest]: Place, id: string): Json {

@@ -19,7 +19,7 @@ export interface ApiProcess {
 }
 
 /**
- * An api process as `npm run api` starts it, and a PostgreSQL with the settings of `npm start`, without worker and
+ * An api process as `npm run api` starts it, and a PostgreSQL as that of `npm start`, without worker and
  * Temporal. `databaseUrl`: another server, whose data is kept. `entry`: what is run instead of the compiled api.
  */
 export async function startApi(
@@ -63,8 +63,11 @@ export async function startApi(
     memory: () =>
       Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) / 1_024,
     async stop() {
-      child.kill()
-      await once(child, 'exit')
+      // It may have ended by an error.
+      if (child.exitCode === null && child.signalCode === null) {
+        child.kill()
+        await once(child, 'exit')
+      }
       await postgres?.stop()
       await cleanUp()
     },

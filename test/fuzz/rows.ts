@@ -1,7 +1,9 @@
-import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
+import type { KindName } from '../../db/model/records/kind.ts'
+import { kindNames } from '../../db/model/records/kinds/index.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Outside } from '../load/outside.ts'
 import { prepareTarget } from '../load/target.ts'
+import { createExample } from '../support/example-of.ts'
 import { TABLES } from '../support/route-paths.ts'
 import type { TestStack } from '../support/stack.ts'
 
@@ -41,9 +43,13 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     'X-CSRF-Token': signedIn.body.csrf_token!,
   }
   const app = (path: string, body: unknown) => send('POST', `/app${path}`, session, body)
+  const create = async (kind: KindName, values: object) => {
+    const { body } = await post(`/objects/${kind}`, values)
+    return { id: body.id! }
+  }
 
   for (let n = 0; n < EACH; n++) {
-    for (const kind of kindNames) await post(`/objects/${kind}`, kinds[kind].example)
+    for (const kind of kindNames) await createExample(kind, create)
     const created = await post('/imports', { entity: 'contacts' })
     const csv = { ...key, 'content-type': 'text/csv' }
     await send('PUT', `/v1/imports/${created.body.id}/file`, csv, 'Email\r\nada@example.com\r\n')

@@ -1,3 +1,5 @@
+import { mergeableKinds, pascalCase, RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
+
 /**
  * Every kind of work that a tenant chooses, with the node types and the routes that do it, if they do. A new node type,
  * or a new route with a body or a query, joins a kind here or is declared free of such work below: `computation.test.ts`.
@@ -147,7 +149,7 @@ export const FREE = {
     'convert_currency',
   ],
   routes: [
-    ...SINGULARS.map((one) => `merge${one}`),
+    ...mergeableKinds.map((kind) => `merge${pascalCase(RECORD_KINDS[kind])}`),
     'listRecordHistory',
     'listTimeline',
     'createAssociation',
@@ -173,6 +175,8 @@ export const FREE = {
     'listBulkJobs',
     'undoBulkJob',
     'listErasures',
+    'listExchangeRates',
+    'setExchangeRates',
     'undoImport',
     'revertRecord',
     'listFiles',

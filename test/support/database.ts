@@ -90,6 +90,13 @@ function urlOf(database: string): string {
   return url.href
 }
 
+/** The URL of a database with a login that PostgreSQL refuses. */
+export function refusedUrl(database: string): string {
+  const url = new URL(database)
+  Object.assign(url, { username: 'nobody_of_this_name', password: 'wrong' })
+  return url.href
+}
+
 const admin = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => connected(serverUrl(), work)
 
 async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {

@@ -37,6 +37,18 @@ export function examplesOf(markdown: string): Example[] {
   })
 }
 
+/** A block of commands that no test runs. */
+export interface Untried {
+  commands: string
+  /** What the comment before it says; undefined without one. */
+  reason: string | undefined
+}
+
+export const untriedOf = (markdown: string): Untried[] =>
+  [...markdown.matchAll(/^(?:<!-- Not run by a test: (.+) -->\n)?```console\n([\s\S]*?)^```$/gm)].map(
+    ([, reason, commands]) => ({ commands: commands!, reason }),
+  )
+
 /** Between the outputs of two examples. */
 const MARK = '\u001e'
 

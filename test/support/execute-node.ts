@@ -15,6 +15,8 @@ export interface ExecuteOptions {
   attempt?: number
   /** The iteration of a loop that the node is in. */
   path?: string
+  /** The time zone of the organization; default UTC. */
+  timezone?: string
 }
 
 /** One attempt of a node, from its config as authored to its outcome, with the given effects. */
@@ -27,6 +29,7 @@ export function executeNode(
     now = new Date('2026-01-01T00:00:00Z'),
     attempt = 1,
     path,
+    timezone = 'UTC',
   }: ExecuteOptions = {},
 ): Promise<Outcome> {
   const found = findNodeType(type)!
@@ -35,7 +38,7 @@ export function executeNode(
   const { signal } = new AbortController()
   const context = contextOf({
     run: { id: 'run', workflow_id: null, workflow_name: 'Test' },
-    organization: { id: 'organization', currency: 'EUR', timezone: 'UTC' },
+    organization: { id: 'organization', currency: 'EUR', timezone },
     now,
     node: { id: 'node', attempt, ...(path === undefined ? {} : { path }) },
     signal,

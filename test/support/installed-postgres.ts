@@ -57,6 +57,8 @@ export async function startInstalledPostgres(
     listen_addresses: '127.0.0.1',
     unix_socket_directories: '',
     fsync: 'off',
+    // As of the suite's embedded server.
+    max_connections: '300',
   }
   const server = spawn(
     join(programs, 'postgres'),

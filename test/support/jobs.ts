@@ -13,20 +13,37 @@ import { type Reply, withOffices } from './with-offices.ts'
 export interface Job {
   /** Custom fields to define, by kind: their names and types. */
   fields?: { [kind in KindName]?: Record<string, 'number' | 'text' | 'date' | 'boolean'> }
+  /** The time zone of the organization; default UTC. */
+  timezone?: string
+  /** Makes what the workflow needs before it is saved, such as pipelines. */
+  prepare?: (office: Office, servers: Servers) => Promise<unknown>
   /** The reply to the `count`th call of this method and path, without the `/<id>` at its beginning. */
   replies?: (call: Call, count: number) => Reply
   /** Does what the job is about, and compares what came of it with what its author meant. */
   work: (office: JobOffice) => Promise<void>
 }
 
+type Office = Awaited<ReturnType<typeof openOffice>>
+
 const FOLDER = new URL('../fixtures/jobs/', import.meta.url)
 
-async function openJob(servers: Servers, folder: string, id: string, { fields = {} }: Job) {
+async function openJob(
+  servers: Servers,
+  folder: string,
+  id: string,
+  { fields = {}, timezone, prepare }: Job,
+) {
   const office = await openOffice(servers, id)
-  const { request } = office
+  const { request, organizationId } = office
+  if (timezone !== undefined)
+    await servers.db.system.raw(
+      `update organizations set settings = settings || jsonb_build_object('timezone', ?::text) where id = ?`,
+      [timezone, organizationId],
+    )
   for (const [kind, types] of Object.entries(fields))
     for (const [name, type] of Object.entries(types))
       await office.records.tenant((tx) => createDefinition(tx, kind as KindName, name, { type }))
+  await prepare?.(office, servers)
   const specs = readFileSync(new URL(`${folder}/${id}.yaml`, FOLDER), 'utf8').split(/^---\n/m)
   const save = async (spec: string) => {
     const { workflow_id } = await request('POST', '/workflows', { spec })

@@ -3,7 +3,7 @@
  * `node --import tsx test/support/record-histories.ts` with TEST_DATABASE_URL and TEST_TEMPORAL_ADDRESS. Stored histories
  * are never overwritten: every later version of the workflows must be able to replay them. A new case gets a new name.
  * Those in an outage, and beside a call that comes later, are of `test/worker/long-histories.test.ts`, with
- * limit.historyCount.suggestContinueAsNew=60.
+ * limit.historyCount.suggestContinueAsNew=60. The drained one is of the code of version 4, with the same setting.
  */
 import { randomBytes, randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
@@ -39,6 +39,8 @@ const each = (items: unknown[], concurrency = 1) => ({
   config: { items, concurrency },
 })
 
+const WAITS = Array.from({ length: 60 }, (_, n) => `wait${n}`)
+
 type Case = Partial<Definition> & Pick<Definition, 'nodes'>
 const cases: Record<string, Case> = {
   'five-light-nodes': {
@@ -62,6 +64,15 @@ const cases: Record<string, Case> = {
     nodes: [set('start'), wait('1500ms'), call, set('join')],
     edges: [edge('start', 'wait'), edge('start', 'call'), edge('wait', 'join'), edge('call', 'join')],
     settings: { timeout: '1h' },
+  },
+  'drained-of-version-4': {
+    nodes: [
+      set('start'),
+      { id: 'go', type: 'wait_for_signal', config: { name: 'go' } },
+      set('then'),
+      ...WAITS.map((id) => ({ ...wait('1h'), id })),
+    ],
+    edges: [...['go', ...WAITS].map((id) => edge('start', id)), edge('go', 'then', 'received')],
   },
   'migrated-with-a-time-limit': {
     nodes: [set('start'), wait('2s')],
@@ -271,6 +282,13 @@ for (const [name, definition] of Object.entries(cases)) {
     await sleep(300)
     for (const signal of ['b', 'a'])
       await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: signal, payload: 1 }))
+  }
+  if (name.startsWith('drained')) {
+    await until(() => db.system('runs').where({ id }).whereNotNull('sleeps_until').first(), 'the waits')
+    await db.tenant(organizationId, testActor, (tx) => sendSignal(tx, id, { name: 'go', payload: null }))
+    await until(() => db.system('run_nodes').where({ run_id: id, node_id: 'then' }).first(), 'the next node')
+    await sleep(300)
+    await db.tenant(organizationId, testActor, (tx) => cancelRun(tx, id))
   }
   if (name.startsWith('resumed')) {
     // Simulates that Temporal has lost the workflow.

@@ -40,7 +40,7 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   // Lists show the kinds that the key can read. The other operations use contacts, as do the examples and rows of this
   // test.
   [/^\/(?:imports|exports|views)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
-  [/^\/pipelines/, (isRead) => [isRead ? 'deals:read' : 'deals:write']],
+  [/^\/(?:pipelines|exchange-rates)/, (isRead) => [isRead ? 'deals:read' : 'deals:write']],
   [/^\/files\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/bulk-jobs$/, () => []],
   [/^\/(?:views|bulk-jobs)\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],

@@ -658,9 +658,8 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     }),
   },
   {
-    sender: 'PandaDoc',
+    sender: 'pandadoc',
     what: 'completed document',
-    verification: { type: 'token' },
     body: json([
       {
         event: 'document_state_changed',
@@ -676,15 +675,100 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     ]),
   },
   {
-    sender: 'Dialpad',
+    sender: 'dialpad',
     what: 'call of a contact',
-    verification: { type: 'token' },
     body: json({
       call_id: 1,
       state: 'hangup',
       direction: 'inbound',
       contact: { id: 'c', name: 'Ada Lovelace', email: '', phone: '+442079460000', type: 'local' },
       target: { id: 5, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' },
+    }),
+  },
+  {
+    sender: 'chatwoot',
+    what: 'message of an agent',
+    headers: { 'X-Chatwoot-Delivery': '5f2c6b1e-0000-4000-8000-000000000001' },
+    body: json({
+      event: 'message_created',
+      id: 1,
+      content: 'We shall mend it.',
+      message_type: 'outgoing',
+      account: { id: 3, name: 'Mills' },
+      inbox: { id: 2, name: 'Website' },
+      sender: { id: 9, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' },
+      conversation: {
+        id: 7,
+        status: 'open',
+        meta: {
+          sender: { id: 8, type: 'contact', name: 'Ada Lovelace', email: 'ada@example.com' },
+          assignee: { id: 9, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' },
+        },
+      },
+    }),
+  },
+  {
+    sender: 'callrail',
+    what: 'call',
+    body: json({
+      resource_id: 'CAL1',
+      company_id: 'COM1',
+      company_name: 'Mills Ltd',
+      customer_name: 'Ada Lovelace',
+      customer_phone_number: '+442079460000',
+      customer_city: 'London',
+      tracking_phone_number: '+442079461111',
+      agent_email: 'grace@host.example',
+    }),
+  },
+  {
+    sender: 'clickup',
+    what: 'change of a task',
+    body: json({
+      event: 'taskCreated',
+      task_id: '1vj38vv',
+      webhook_id: '7fa3ec74-69a8-4530-a251-8a13730bd204',
+      history_items: [
+        {
+          id: '2800763136717140857',
+          type: 1,
+          field: 'status',
+          user: { id: 183, username: 'Grace Hopper', email: 'grace@host.example' },
+          before: null,
+          after: { status: 'open' },
+        },
+      ],
+    }),
+  },
+  {
+    sender: 'monday.com',
+    what: 'new item of a board',
+    target: 'Task',
+    body: json({
+      event: {
+        userId: 9,
+        boardId: 1,
+        pulseId: 1_772_099_344,
+        pulseName: 'Mend the mill',
+        groupName: 'Mills',
+        columnValues: {},
+        type: 'create_pulse',
+        triggerUuid: '645fc8d8709d35718f1ae00ceded91e9',
+      },
+    }),
+  },
+  { sender: 'mollie', what: 'id of a payment', type: FORM, body: 'id=tr_5B8cwPMGnU' },
+  {
+    sender: 'surveymonkey',
+    what: 'id of a response',
+    type: 'application/vnd.surveymonkey.response.v1+json',
+    body: json({
+      name: 'Response Webhook',
+      event_type: 'response_completed',
+      event_id: '9',
+      object_type: 'response',
+      object_id: '7',
+      resources: { respondent_id: '7', survey_id: '123', user_id: '1' },
     }),
   },
   {
@@ -747,6 +831,13 @@ export const SENDER_REQUESTS: SenderRequest[] = [
   },
 ]
 
+/** A body as a JSON Web Token, signed with HS256. */
+export function tokenOf(body: string, key: string): string {
+  const encoded = (text: string) => Buffer.from(text, 'latin1').toString('base64url')
+  const signed = `${encoded('{"alg":"HS256","typ":"JWT"}')}.${encoded(body)}`
+  return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
+}
+
 export const secretFor = (verification: Verification): string =>
   verification.type === 'sendgrid' ? publicKey : secret
 
@@ -786,6 +877,12 @@ export function proven(
         .digest('hex')
       return sent({}, '', json({ ...JSON.parse(body), signature: { timestamp, token, signature } }))
     }
+    case 'pandadoc': {
+      const signature = createHmac('sha256', given).update(body, 'latin1').digest('hex')
+      return sent({}, `?signature=${signature}`)
+    }
+    case 'dialpad':
+      return sent({ 'Content-Type': 'application/jwt' }, '', tokenOf(body, given))
     default: {
       const sign: Sign = SIGNING[verification.type]
       return sent(sign(signedText, time, url))

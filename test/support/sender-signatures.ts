@@ -27,8 +27,11 @@ const standard =
   })
 const hub: Sign = (body) => ({ 'X-Hub-Signature-256': `sha256=${mac(body)}` })
 
-/** With these the sender shows its secret; Mailgun signs in the body, which has a test of its own. */
-export const NOT_IN_HEADERS = ['secret', 'token', 'mailgun'] as const
+/**
+ * With these the sender shows its secret, or signs elsewhere: Mailgun in the body, Dialpad with the body as a token, PandaDoc
+ * in the URL. Those have tests of their own.
+ */
+export const NOT_IN_HEADERS = ['secret', 'token', 'mailgun', 'dialpad', 'pandadoc'] as const
 type NotInHeaders = (typeof NOT_IN_HEADERS)[number]
 
 /** Each verification that signs in headers. */
@@ -41,6 +44,10 @@ export const SIGNING: Record<Exclude<SenderVerification, NotInHeaders>, Sign> = 
   typeform: (body) => ({ 'Typeform-Signature': `sha256=${mac(body, 'base64')}` }),
   linear: (body) => ({ 'Linear-Signature': mac(body) }),
   intercom: (body) => ({ 'X-Hub-Signature': `sha1=${mac(body, 'hex', secret, 'sha1')}` }),
+  chatwoot: (body, time) => ({
+    'X-Chatwoot-Timestamp': String(time),
+    'X-Chatwoot-Signature': `sha256=${mac(`${time}.${body}`)}`,
+  }),
   customerio: (body, time) => ({
     'X-CIO-Timestamp': String(time),
     'X-CIO-Signature': mac(`v0:${time}:${body}`),

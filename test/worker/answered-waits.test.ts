@@ -179,6 +179,25 @@ describe('runs that wait for an answer', () => {
       assert.deepEqual([output.name, output.data], ['order.closed', { n: 2 }])
     })
 
+    it('take an event of the transaction that triggers the run, if it follows the one that does', async () => {
+      const { id } = await saveWorkflow(suite.db, organizationId, {
+        trigger: { type: 'event', events: ['shop.opened'] },
+        ...wait({ event: ['shop.opened', 'shop.closed'], since: 'run_start', timeout: '1h' }),
+        outputs: { handle: '{{ nodes.wait.handle }}', output: '{{ nodes.wait.output }}' },
+      })
+      await tenant((tx) => activate(tx, id))
+      const names = ['shop.closed', 'shop.opened', 'shop.closed']
+      await tenant((tx) =>
+        insertEvents(
+          tx,
+          names.map((name, n) => ({ name, data: { n } })),
+        ),
+      )
+      const started = await until(() => suite.db.system('runs').where({ workflow_id: id }).first())
+      const { output } = await ended(started.id)
+      assert.deepEqual([output.name, output.data], ['shop.closed', { n: 2 }])
+    })
+
     it('show why a filter fails, and go on waiting', async () => {
       const id = await run(wait({ event: 'invoice.paid', when: '{{ event.data.amount.value > 1 }}' }))
       await untilWait(id)

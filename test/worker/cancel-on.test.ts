@@ -221,6 +221,42 @@ describe('settings.cancel_on', () => {
     )
   })
 
+  it('does not cancel a run that the raising run starts after the event', async () => {
+    const records = recordsOf(suite.db, suite.organizationId)
+    const contact = await records.create('contacts', { first_name: 'Ada' })
+    const { id: workflow_id } = await saveWorkflow(suite.db, suite.organizationId, {
+      ...INPUTS,
+      ...SLEEP,
+      settings: { cancel_on: [{ event: 'contact.updated', when: '{{ event.record.id == inputs.key }}' }] },
+    })
+    const start = await workflow({
+      nodes: [
+        {
+          id: 'update',
+          type: 'crm_manager',
+          config: {
+            operation: 'update',
+            entity: 'contacts',
+            id: contact.id,
+            fields: { first_name: 'Augusta' },
+          },
+        },
+        {
+          id: 'follow',
+          type: 'run_workflow',
+          config: { workflow: workflow_id, inputs: { key: contact.id }, wait: false },
+        },
+      ],
+      edges: [edge('update', 'follow')],
+    })
+    assert.equal((await untilRun(suite.db, await start())).status, 'completed')
+    await settled()
+    const child = await suite.db.system('runs').where({ workflow_id }).first()
+    assert.equal(child.cancel_requested_at, null)
+    await records.update('contacts', contact.id, { first_name: 'Ada' })
+    await untilRun(suite.db, child.id, ['cancelled'])
+  })
+
   it('tells at the run why its condition could not be rendered, and goes on', async () => {
     const start = await workflow({
       settings: { cancel_on: [{ event: 'order.odd', when: '{{ event.data.key == trigger.record.id }}' }] },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { importsOf } from '../support/imports.ts'
+import { recordCalls } from '../support/record-calls.ts'
 import { until } from '../support/until.ts'
 import { withApiAndWorker } from '../support/with-api.ts'
 
@@ -14,16 +15,7 @@ interface Listed {
 describe('consents', function () {
   this.timeout(120_000)
   const on = withApiAndWorker()
-  let imports: ReturnType<typeof importsOf>
-  before(() => {
-    imports = importsOf(on.api)
-  })
-
-  const call = async (method: string, path: string, body?: object) => {
-    const answer = await on.api.request(method, `/v1${path}`, body === undefined ? {} : { body })
-    assert.ok(answer.status < 300, `${path}: ${JSON.stringify(answer.body)}`)
-    return answer.body
-  }
+  const { call, ended, exported, ...calls } = recordCalls(on)
   const states = async () => {
     const { data } = await call('GET', '/objects/consents?sort=stated_at&order=asc&expand=contact')
     return data.map(
@@ -31,18 +23,11 @@ describe('consents', function () {
         `${expanded.contact.email} ${channel} ${state} ${stated_at.slice(0, 10)}`,
     )
   }
-  async function imported(lines: string[] | string, settings: object = {}) {
-    const file =
-      typeof lines === 'string' ? lines : ['Email,List,Channel,Status,Opt-in date', ...lines].join('\n')
-    const { body: prepared } = await imports.prepare(
+  const imported = (lines: string[] | string, settings: object = {}) =>
+    calls.imported(
       { entity: 'consents', mode: 'upsert', by: 'contact_id', ...settings },
-      file,
+      typeof lines === 'string' ? lines : ['Email,List,Channel,Status,Opt-in date', ...lines].join('\n'),
     )
-    const started = await imports.start(prepared.id, {})
-    assert.equal(started.status, 200, JSON.stringify(started.body))
-    const done = await imports.ended(prepared.id, 60)
-    return { done, errors: done.progress.failed > 0 ? await imports.errors(prepared.id) : '' }
-  }
   const mapping = {
     Email: 'contact_email',
     List: 'purpose',
@@ -50,11 +35,6 @@ describe('consents', function () {
     Status: 'state',
     'Opt-in date': 'stated_at',
   }
-  const ended = (path: string) =>
-    until(async () => {
-      const body = await call('GET', path)
-      return body.ended_at ? body : undefined
-    }, path)
 
   it('are imported by the emails of their contacts, again without a change, and not undone by an old list', async () => {
     for (const name of ['ada', 'bob'])
@@ -89,11 +69,8 @@ describe('consents', function () {
     await ended(`/bulk-jobs/${undone.id}`)
     assert.deepEqual(await states(), before)
 
-    const made = await call('POST', '/exports', { entity: 'consents' })
-    await ended(`/exports/${made.id}`)
-    const exported = (await on.api.request('GET', `/v1/exports/${made.id}/file`)).body
     const listed = await call('GET', '/objects/consents')
-    const same = await imported(exported, { by: 'id' })
+    const same = await imported(await exported('consents'), { by: 'id' })
     assert.equal(same.done.progress.failed, 0, same.errors)
     assert.deepEqual(await call('GET', '/objects/consents'), listed)
   })
@@ -107,6 +84,34 @@ describe('consents', function () {
     assert.deepEqual([done.progress.created, done.progress.failed], [1, 1], errors)
     assert.match(errors, /Contact.*UUID/)
     assert.doesNotMatch(errors, /went wrong/)
+  })
+
+  it('are made in a file of new ones with their contacts, and not without', async () => {
+    for (const name of ['fay', 'guy'])
+      await call('POST', '/objects/contacts', { email: `${name}@example.com` })
+    const create = { mode: 'create', by: undefined }
+    const columns = { List: 'purpose', Status: 'state' }
+    const head = 'Email,List,Status'
+    const rows = [
+      'fay@example.com,offers,Subscribed',
+      ',offers,Subscribed',
+      'no@example.com,offers,Subscribed',
+    ]
+    const { done, errors } = await imported([head, ...rows].join('\n'), {
+      ...create,
+      mapping: { Email: 'contact_email', ...columns },
+    })
+    assert.deepEqual([done.progress.created, done.progress.failed], [1, 2], errors)
+    assert.match(errors, /line 3: Email: is required\r/)
+    assert.match(errors, /line 4: Email: there is no contact with the email no@example\.com[^;]*\r/)
+    const imports = importsOf(on.api)
+    const { body } = await imports.prepare(
+      { entity: 'consents', ...create, mapping: { Email: null, ...columns } },
+      [head, ...rows].join('\n'),
+    )
+    const refused = await imports.start(body.id, {})
+    assert.equal(refused.status, 422)
+    assert.match(refused.body.error.message, /no column is mapped to contact_id, which is required/)
   })
 
   it('start workflows when they are withdrawn, and are read by them', async () => {
@@ -132,6 +137,13 @@ outputs: {may: "{{ nodes.may.output.data | size }}"}
     const fields = { contact_id, purpose: 'newsletter', channel: 'email' }
     const { id } = await call('POST', '/objects/consents', { ...fields, state: 'granted' })
     assert.equal(await may(), 1)
+
+    const spec = `name: Nobody
+nodes:
+  make: {type: crm_manager, config: {operation: create, entity: consents, fields: {purpose: calls, state: granted}}}
+`
+    const without = await on.api.request('POST', '/v1/workflows', { body: { spec } })
+    assert.equal(without.body.error?.message, 'the workflow has an error: contact_id is missing')
 
     const listening = await call('POST', '/workflows', {
       spec: `name: Withdrawn

@@ -270,6 +270,47 @@ describe('exports', () => {
     }
   })
 
+  it('find a place beside all imports and exports that another organization may have in work', async () => {
+    const organization = await createOrganization(db)
+    const { key } = await createKey(db, organization)
+    const many: Request = (method, path, options) => api.request(method, path, { key, ...options })
+    assert.equal((await many('POST', '/v1/objects/notes', { body: { body: 'A note' } })).status, 201)
+    const owner = new pg.Client({ connectionString: db.url })
+    await owner.connect()
+    try {
+      const isOf = `when (new.organization_id = '${organization}')`
+      await owner.query(`
+        create function held() returns trigger language plpgsql as
+          $$ begin perform pg_advisory_xact_lock_shared(1); return new; end $$;
+        create trigger held before insert on export_pieces for each row ${isOf} execute function held();
+        create trigger held before insert on notes for each row ${isOf} execute function held();
+        select pg_advisory_lock(1)`)
+      const held = async () => {
+        const { rows } = await owner.query(
+          `select pid, virtualtransaction from pg_locks
+           where locktype = 'advisory' and objid = 1 and not granted
+             and database = (select oid from pg_database where datname = current_database()) order by pid`,
+        )
+        return rows
+      }
+      for (const _ of [1, 2]) {
+        assert.equal((await many('POST', '/v1/exports', { body: { entity: 'notes' } })).status, 201)
+        const imports = importsOf({ request: many })
+        const { body } = await imports.prepare({ entity: 'notes' }, 'body\nAnother note\n')
+        assert.equal((await imports.start(body.id)).status, 200)
+      }
+      const before = await until(async () => {
+        const rows = await held()
+        return rows.length === 4 && rows
+      }, 'two imports and two exports')
+      const { done } = await exported(await client(), { entity: 'notes' })
+      assert.equal(done.status, 'completed')
+      assert.deepEqual(await held(), before, 'the others are still held')
+    } finally {
+      await owner.end()
+    }
+  })
+
   it('fail if the database refuses them repeatedly', async () => {
     const request = await client()
     const owner = new pg.Client({ connectionString: db.url })

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { NativeConnection, type Worker } from '@temporalio/worker'
+import { connect, type Database } from '../../db/postgres/connect.ts'
 import { buildOf, VERSION } from '../../db/process/build.ts'
 import { freePort } from '../../worker/dev/postgres/server.ts'
 import { type Health, serveHealth } from '../../worker/health.ts'
-import { createTestDatabase, type TestDatabase } from '../support/database.ts'
+import { createTestDatabase, refusedUrl, type TestDatabase } from '../support/database.ts'
 import { breakDatabase, mendDatabase, startOwnTemporal } from '../support/own-temporal.ts'
 import { until } from '../support/until.ts'
 import { startWorker, type TestWorker, testLog } from '../support/worker.ts'
@@ -15,12 +16,27 @@ describe('health of the worker process', () => {
   let worker: TestWorker
   let url: string
   const stopping = new AbortController()
-  const ready = async () => {
-    const response = await fetch(`${url}/readyz`)
+  const ready = async (of = url) => {
+    const response = await fetch(`${of}/readyz`)
     return {
       status: response.status,
       checks: ((await response.json()) as { checks: Record<string, string> }).checks,
     }
+  }
+  const serveOn = async (database: Database): Promise<[url: string, health: Health]> => {
+    const port = await freePort()
+    const served = await serveHealth({
+      db: database,
+      log: testLog,
+      build: buildOf({}),
+      namespace: 'default',
+      host: '127.0.0.1',
+      port,
+      stopping: stopping.signal,
+      metrics: async () => '',
+      metricsToken: undefined,
+    })
+    return [`http://127.0.0.1:${port}`, served]
   }
   /** The members of a worker that `isPolling` reads. */
   const workerOf = (identity: string, state = 'RUNNING') => {
@@ -32,19 +48,7 @@ describe('health of the worker process', () => {
     db = await createTestDatabase()
     worker = await startWorker(db)
     connection = await NativeConnection.connect({ address: process.env.TEST_TEMPORAL_ADDRESS! })
-    const port = await freePort()
-    url = `http://127.0.0.1:${port}`
-    health = await serveHealth({
-      db,
-      log: testLog,
-      build: buildOf({}),
-      namespace: 'default',
-      host: '127.0.0.1',
-      port,
-      stopping: stopping.signal,
-      metrics: async () => '',
-      metricsToken: undefined,
-    })
+    ;[url, health] = await serveOn(db)
   })
   after(async () => {
     await health?.close()
@@ -59,6 +63,18 @@ describe('health of the worker process', () => {
     const { status, checks } = await ready()
     assert.equal(status, 503)
     assert.deepEqual(checks, { database: 'ok', migrations: 'ok', temporal: 'failed', pollers: 'failed' })
+  })
+
+  it("is not ready if organizations' transactions are refused, though those of the system are not", async () => {
+    const halfway = connect({ url: refusedUrl(db.url), systemUrl: db.url })
+    const [ofHalfway, other] = await serveOn(halfway)
+    try {
+      const { status, checks } = await ready(ofHalfway)
+      assert.deepEqual([status, checks.database, checks.migrations], [503, 'failed', 'ok'])
+    } finally {
+      await other.close()
+      await halfway.close()
+    }
   })
 
   it('is ready as soon as its workers poll Temporal', async () => {

@@ -1,33 +1,14 @@
 import assert from 'node:assert/strict'
-import { importsOf } from '../support/imports.ts'
-import { until } from '../support/until.ts'
+import { recordCalls } from '../support/record-calls.ts'
 import { withApiAndWorker } from '../support/with-api.ts'
 
 /** Line items in files and workflows: the amounts of their deals follow there, too. */
 describe('line items', function () {
   this.timeout(120_000)
-  const on = withApiAndWorker()
-  let imports: ReturnType<typeof importsOf>
-  before(() => {
-    imports = importsOf(on.api)
-  })
-
-  const call = async (method: string, path: string, body?: object) => {
-    const answer = await on.api.request(method, `/v1${path}`, body === undefined ? {} : { body })
-    assert.ok(answer.status < 300, `${path}: ${JSON.stringify(answer.body)}`)
-    return answer.body
-  }
+  const { call, ended, imported, exported } = recordCalls(withApiAndWorker())
   const amounts = async () => {
     const { data } = await call('GET', '/objects/deals?sort=external_id&order=asc')
     return data.map(({ amount, currency }: Record<string, unknown>) => amount && `${amount} ${currency}`)
-  }
-
-  async function imported(file: string, settings: object) {
-    const { body: prepared } = await imports.prepare({ entity: 'line_items', ...settings }, file)
-    const started = await imports.start(prepared.id, {})
-    assert.equal(started.status, 200, JSON.stringify(started.body))
-    const done = await imports.ended(prepared.id, 60)
-    return { done, errors: done.progress.failed > 0 ? await imports.errors(prepared.id) : '' }
   }
 
   it('are imported with their deals and products, exported, and imported again without a change', async () => {
@@ -42,39 +23,31 @@ describe('line items', function () {
       'L-4,D-2,,Loom,1,EUR 5,,,',
       'L-5,D-2,,Loom,many,$5,,,',
     ].join('\n')
-    const { done, errors } = await imported(file, {
-      mode: 'upsert',
-      by: 'external_id',
-      mapping: {
-        'Line item ID': 'external_id',
-        'Deal external ID': 'deal_external_id',
-        'Product name': 'product_name',
-        Name: 'name',
-        Quantity: 'quantity',
-        'Unit price': 'unit_price',
-        Discount: 'discount_percent',
-        Tax: 'tax_percent',
-        'Billing frequency': 'recurring_interval',
-      },
-    })
+    const settings = { entity: 'line_items', mode: 'upsert', by: 'external_id' }
+    const mapping = {
+      'Line item ID': 'external_id',
+      'Deal external ID': 'deal_external_id',
+      'Product name': 'product_name',
+      Name: 'name',
+      Quantity: 'quantity',
+      'Unit price': 'unit_price',
+      Discount: 'discount_percent',
+      Tax: 'tax_percent',
+      'Billing frequency': 'recurring_interval',
+    }
+    const { done, errors } = await imported({ ...settings, mapping }, file)
     assert.deepEqual([done.progress.created, done.progress.failed], [3, 2], errors)
     assert.match(errors, /L-4.*one currency/)
     assert.match(errors, /L-5.*Quantity/)
     assert.deepEqual(await amounts(), ['1222.50 CHF', '2500.00 USD'])
 
-    const made = await call('POST', '/exports', { entity: 'line_items' })
-    const ended = await until(async () => {
-      const body = await call('GET', `/exports/${made.id}`)
-      return body.ended_at ? body : undefined
-    }, 'the export')
-    const exported = (await on.api.request('GET', `/v1/exports/${ended.id}/file`)).body
     const before = await call('GET', '/objects/line_items?limit=200')
-    const again = await imported(exported, { mode: 'upsert', by: 'external_id' })
+    const again = await imported(settings, await exported('line_items'))
     assert.equal(again.done.progress.failed, 0, again.errors)
     assert.deepEqual(await call('GET', '/objects/line_items?limit=200'), before)
 
     const undone = await call('POST', `/imports/${done.id}/undo`, { confirm: true })
-    await until(async () => (await call('GET', `/bulk-jobs/${undone.id}`)).ended_at, 'the undo')
+    await ended(`/bulk-jobs/${undone.id}`)
     assert.deepEqual(await amounts(), [null, null])
   })
 
@@ -87,12 +60,12 @@ nodes:
   add: {type: crm_manager, config: {operation: create, entity: line_items, fields: {deal_id: "{{ inputs.deal }}", name: Loom, quantity: 3, unit_price: "1.10"}}}
 `,
     })
-    const run = await call('POST', `/workflows/${workflow_id}/run`, { inputs: { deal: id }, confirm: true })
-    const ended = await until(async () => {
-      const body = await call('GET', `/runs/${run.run_id}`)
-      return ['completed', 'failed'].includes(body.status) ? body : undefined
-    }, 'the run')
-    assert.equal(ended.status, 'completed', JSON.stringify(ended.error))
+    const { run_id } = await call('POST', `/workflows/${workflow_id}/run`, {
+      inputs: { deal: id },
+      confirm: true,
+    })
+    const run = await ended(`/runs/${run_id}`)
+    assert.equal(run.status, 'completed', JSON.stringify(run.error))
     const deal = await call('GET', `/objects/deals/${id}`)
     assert.deepEqual([deal.amount, deal.updated_by.type], ['3.30', 'workflow_run'])
   })

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
 import type { Client } from '@temporalio/client'
+import { v7 as uuidv7 } from 'uuid'
 import { notify } from '../../db/postgres/notify.ts'
+import { createLogger } from '../../db/process/log.ts'
 import { bounded } from '../../worker/bounded.ts'
 import { type Queue, Relay } from '../../worker/relay.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { startProxy } from '../support/proxy.ts'
+import { until } from '../support/until.ts'
 import { testLog } from '../support/worker.ts'
 
 describe('a relay', () => {
@@ -46,6 +49,39 @@ describe('a relay', () => {
     proxy.close()
     await closed
     assert.equal(claims, before)
+  })
+})
+
+describe('the log of a relay', () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+
+  it('names the row whose work fails, such as a page of a long job', async () => {
+    const lines: Record<string, unknown>[] = []
+    const log = createLogger('worker', 'info', { write: (line) => void lines.push(JSON.parse(line)) })
+    const row = { organization_id: uuidv7(), id: uuidv7(), name: 'Ada' }
+    const rows = [row]
+    const queue: Queue<typeof row> = {
+      name: 'bulk jobs',
+      channel: 'agx_bulk_jobs',
+      claim: async () => rows.splice(0),
+      async start() {
+        throw new Error('the page fails')
+      },
+    }
+    const relay = new Relay({ db, client: {} as Client, log, pollMs: 20, queues: [queue] })
+    await relay.start()
+    const failed = 'starting a workflow failed; it will be retried'
+    const line = await until(() => lines.find(({ msg }) => msg === failed), 'the line')
+    await relay.close()
+    assert.deepEqual(
+      [line.queue, line.organization_id, line.row_id],
+      ['bulk jobs', row.organization_id, row.id],
+    )
+    assert.doesNotMatch(JSON.stringify(lines), /Ada/)
   })
 })
 

@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { selectByCondition } from '../../db/outgoing/when.ts'
+import { compare } from '../../workflows/nodes/compare.ts'
 import { startApi, type TestApi } from '../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../support/database.ts'
 import { importsOf } from '../support/imports.ts'
@@ -80,10 +82,33 @@ describe('times without an offset, in an organization in Berlin', () => {
     assert.deepEqual(await titles(`due_at[gte]=2023-07-01T00:00&${range}`), ['f2', 'f3', 'f4'])
     assert.deepEqual(await titles(`due_at=2023-07-01&time_zone=UTC`), ['f3', 'f4'])
     assert.deepEqual(await titles(`due_at[ne]=2023-07-01&${range}`), ['f1', 'f4'])
+    // A workflow that compares the same times takes the same ones.
+    const { body } = await api.request('GET', `/v1/objects/tasks?sort=title&order=asc&${range}`)
+    for (const operator of ['eq', 'ne', 'lt', 'lte', 'gt', 'gte'] as const)
+      assert.deepEqual(
+        await titles(`due_at[${operator}]=2023-07-01&${range}`),
+        body.data
+          .filter((task: { due_at: string }) => compare(task.due_at, operator, '2023-07-01', 'Europe/Berlin'))
+          .map((task: { title: string }) => task.title),
+        operator,
+      )
     await titles('time_zone=Berlin', 422)
     // A day of 25 hours.
     await due('long', '2024-10-27T22:30:00Z')
     assert.deepEqual(await titles('due_at=2024-10-27&title=long'), ['long'])
+  })
+
+  it('are local in the conditions of outgoing webhooks', async () => {
+    const { body } = await create('tasks', { title: 'condition', due_at: '2023-06-30T22:30:00Z' })
+    const event = await db.system('events').where({ subject_id: body.id, name: 'task.created' }).first()
+    const key = { organization_id: api.organizationId, event_id: event.id }
+    const days = ['2023-06-30', '2023-07-01', '2023-07-02']
+    const subscriptions = days.map((day) => ({ ...key, day, when: `{{ data.due_at == "${day}" }}` }))
+    const { selected } = await selectByCondition(db.system, subscriptions)
+    assert.deepEqual(
+      selected.map(({ day }) => day),
+      ['2023-07-01'],
+    )
   })
 
   it('are named by relative days', async () => {

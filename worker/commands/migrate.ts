@@ -13,7 +13,7 @@ import { redactText } from '../../workflows/shared/redact.ts'
 
 /**
  * `npm run migrate`: as the owner, migrates the database to the newest schema, creates the logins of api and worker
- * and, if a BOOTSTRAP_ setting is set, creates the first organization. For installations on several machines; `npm
+ * and, if a BOOTSTRAP_ variable is set, creates the first organization. For installations on several machines; `npm
  * start` does the same itself.
  */
 try {

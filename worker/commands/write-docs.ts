@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import { withSettings } from '../dev/settings-tables.ts'
+import { withVariableTables } from '../dev/variable-tables.ts'
 
-/** `npm run docs`: writes the tables of docs/configuration.md again, after a change of a setting. */
+/** `npm run docs`: writes the tables of docs/configuration.md again, after a change of a variable. */
 const page = new URL('../../docs/configuration.md', import.meta.url)
-writeFileSync(page, withSettings(readFileSync(page, 'utf8')))
+writeFileSync(page, withVariableTables(readFileSync(page, 'utf8')))

@@ -11,7 +11,7 @@ import { redactText } from '../../workflows/shared/redact.ts'
 const TIMEOUT = 5_000
 const GRPC_NOT_FOUND = 5
 
-/** Each check throws ConfigError: one line that names the setting and the remedy. */
+/** Each check throws ConfigError: one line that names the variable and the remedy. */
 
 export function checkDataDir(folder: string): void {
   const probe = join(folder, `.probe-${process.pid}`)
@@ -35,7 +35,7 @@ function makeFolder(folder: string): void {
   mkdirSync(folder)
 }
 
-export async function checkPort(setting: string, port: number, host: string): Promise<void> {
+export async function checkPort(variable: string, port: number, host: string): Promise<void> {
   const server = createServer()
   try {
     server.listen(port, host)
@@ -43,11 +43,11 @@ export async function checkPort(setting: string, port: number, host: string): Pr
   } catch (error) {
     if (code(error) === 'EADDRINUSE')
       throw new ConfigError(
-        `${setting} ${port} is in use by another program: stop it, or set ${setting} to another port`,
+        `${variable} ${port} is in use by another program: stop it, or set ${variable} to another port`,
       )
     if (code(error) === 'EACCES')
       throw new ConfigError(
-        `${setting} ${port} is not permitted for this user: set ${setting} to a port above 1023`,
+        `${variable} ${port} is not permitted for this user: set ${variable} to a port above 1023`,
       )
     throw new ConfigError(
       `HOST ${host} cannot be bound (${code(error)}): set HOST to an address of this machine`,

@@ -11,7 +11,7 @@ import {
   workerVariables,
 } from '../../db/process/config.ts'
 
-/** All settings: those of both processes, of the first start, and of what only `npm start` starts. */
+/** All variables: those of both processes, of the first start, and of what only `npm start` starts. */
 export const startVariables = sharedVariables.extend({
   ...apiVariables.shape,
   ...workerVariables.shape,
@@ -45,7 +45,7 @@ export const startVariables = sharedVariables.extend({
 
 export type StartConfig = z.output<typeof startVariables>
 
-/** The settings of `npm start` and of all processes that it starts. Throws ConfigError. */
+/** The variables of `npm start` and of all processes that it starts. Throws ConfigError. */
 export function readConfig(env: NodeJS.ProcessEnv): StartConfig {
   const config = readVariables(startVariables, env)
   if (config.NODE_ENV === 'production' && !config.DATABASE_URL)
@@ -58,7 +58,7 @@ export function readConfig(env: NodeJS.ProcessEnv): StartConfig {
   return config
 }
 
-function portsOf(config: StartConfig): [setting: string, port: number | undefined][] {
+function portsOf(config: StartConfig): [variable: string, port: number | undefined][] {
   return [
     ['PORT', config.PORT],
     ['WORKER_PORT', config.WORKER_PORT],
@@ -68,12 +68,12 @@ function portsOf(config: StartConfig): [setting: string, port: number | undefine
   ]
 }
 
-function requireDifferent(ports: [setting: string, port: number | undefined][]): void {
+function requireDifferent(ports: [variable: string, port: number | undefined][]): void {
   const taken = new Map<number, string>()
-  for (const [setting, port] of ports) {
+  for (const [variable, port] of ports) {
     if (port === undefined) continue
     const other = taken.get(port)
-    if (other) throw new ConfigError(`${other} and ${setting} are both ${port}: set different ports`)
-    taken.set(port, setting)
+    if (other) throw new ConfigError(`${other} and ${variable} are both ${port}: set different ports`)
+    taken.set(port, variable)
   }
 }

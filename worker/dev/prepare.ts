@@ -5,7 +5,7 @@ import { ProcessRecord } from './process-record.ts'
 import { say } from './say.ts'
 import { findTemporalCli } from './temporal-cli.ts'
 
-/** Checks all settings before anything is started. Throws ConfigError: one line that names the setting. */
+/** Checks all variables before anything is started. Throws ConfigError: one line that names the variable. */
 export async function prepare(env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Stack> {
   const config = readConfig(env)
   checkDataDir(config.DATA_DIR)

@@ -30,7 +30,11 @@ export function eventsQueue({
         const { events, more, cut, problems, skipped, ended } = await matchEvents(system, limit, queued)
         for (const code of skipped) onSkipped(code)
         db.reportEnds(ended)
-        for (const problem of problems) log.warn(problem, 'a trigger could not start a run')
+        for (const { organization_id, workflow_id, event_id, count, message } of problems)
+          log.warn(
+            { organization_id, workflow_id, event_id, count, reason: message },
+            'a trigger could not start a run',
+          )
         if (!more) return []
         limit = cut ? Math.max(events, LEAST) : MATCHED_AT_ONCE
       }

@@ -60,7 +60,7 @@ export async function poll(deps: PollDeps, { organization_id, id }: JobKey): Pro
   let isOver = false
   const db: Database = {
     ...deps.db,
-    // One that was given up, and goes on, writes nothing more: another worker may poll the source.
+    // A poll that was given up may still run. It must write nothing more: another worker may poll the source.
     async tenant(...transaction) {
       if (isOver) throw new Error('the poll was given up')
       return deps.db.tenant(...transaction)

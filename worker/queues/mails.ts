@@ -83,8 +83,8 @@ export const NOT_WANTED: MailOutcome = {
   retryable: false,
 }
 
-const unset = (setting: string): MailOutcome => ({
+const unset = (variable: string): MailOutcome => ({
   status: 'failed',
-  problem: `The service cannot send the mail: its operator has not set ${setting}.`,
+  problem: `The service cannot send the mail: its operator has not set ${variable}.`,
   retryable: false,
 })

@@ -1,4 +1,4 @@
-import { endUnrecordedFile, type FileStart } from '../../db/files/moves/queue.ts'
+import { endUnrecordedFile, FILE_IDS, type FileStart } from '../../db/files/moves/queue.ts'
 import { listIdleFiles } from '../../db/files/queue.ts'
 import { FILE_SORTS, type FileSort, fileWorkflowId } from '../queues/files.ts'
 import { BATCH, type CheckDeps, type SweepDeps } from './deps.ts'
@@ -25,7 +25,7 @@ export async function checkFiles(deps: CheckDeps, sort: FileSort, starts: FileSt
       if (message === undefined) return
       const ended = await endUnrecordedFile(db.system, sort.table, start, message)
       const { organization_id, id } = start
-      if (ended) log.warn({ organization_id, [`${sort.noun}_id`]: id }, message)
+      if (ended) log.warn({ organization_id, [FILE_IDS[sort.table]]: id }, message)
     },
   )
 }

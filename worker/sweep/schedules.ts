@@ -18,13 +18,18 @@ export async function sweepSchedules(deps: SweepDeps, idle: string): Promise<voi
     const rows = await listUnchecked(db.system, idle, since, BATCH)
     const checked = []
     for (const row of rows) {
+      const { organization_id, workflow_id } = row
       try {
-        const found = await describe(deps.client, row.workflow_id)
+        const found = await describe(deps.client, workflow_id)
         const equal = await isUpToDate(deps, row, found)
-        if (!equal) log.warn(row, 'a Schedule in Temporal differs from its workflow; it is repaired')
+        if (!equal)
+          log.warn(
+            { organization_id, workflow_id },
+            'a Schedule in Temporal differs from its workflow; it is repaired',
+          )
         checked.push({ ...row, equal, seen: true, operator_pause: operatorPause(found) })
       } catch (error) {
-        log.warn({ err: error, ...row }, 'the sweep could not check a schedule')
+        log.warn({ err: error, organization_id, workflow_id }, 'the sweep could not check a schedule')
         checked.push({ ...row, equal: true, seen: false, operator_pause: null })
       }
       if (!(await deps.keepOn())) break

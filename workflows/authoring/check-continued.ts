@@ -18,7 +18,7 @@ export function checkContinued(lowered: Lowered): Problem[] {
   )
   if (continued.size === 0) return []
   const found = new Map<string, Problem>()
-  for (const { text, path, node, setting } of renderedTexts(lowered)) {
+  for (const { text, path, node, configKey } of renderedTexts(lowered)) {
     for (const reference of texts.readable(text)) {
       const [root, id = '', member = 'output'] = reference.path.map(String)
       if (root !== 'nodes' || !continued.has(id)) continue
@@ -26,7 +26,7 @@ export function checkContinued(lowered: Lowered): Problem[] {
         continued.delete(id)
         continue
       }
-      const compares = setting === undefined || findNodeType(node?.type ?? '')?.compared
+      const compares = configKey === undefined || findNodeType(node?.type ?? '')?.compared
       if (!node || compares || reference.optional || reference.tested || found.has(id)) continue
       if (testedBy(node, texts).has(`nodes.${id}`)) continue
       found.set(id, {

@@ -75,9 +75,9 @@ const PLAIN = /^(inputs|nodes|trigger|run|org)\.(\w+)(\.\w+|\[\d+\])*$/
 /** Reports the signs that other languages write before a placeholder: here they are a part of the text. */
 function prefixProblems(lowered: Lowered): Problem[] {
   const problems: Problem[] = []
-  for (const { text, path, node, setting, isCancel } of renderedTexts(lowered)) {
+  for (const { text, path, node, configKey, isCancel } of renderedTexts(lowered)) {
     // A condition is one placeholder: see `textProblem`.
-    if ((node && setting === undefined) || isCancel) continue
+    if ((node && configKey === undefined) || isCancel) continue
     const [, sign] = /^\s*(=\s*|\$)\{\{/.exec(text) ?? []
     if (sign === undefined || (sign === '$' && !/^\$\{\{[^{}]*\}\}\s*$/.test(text))) continue
     problems.push({
@@ -103,10 +103,10 @@ function literalReferences(lowered: Lowered): Problem[] {
     return MEMBERS[root]?.includes(name) ?? false
   }
   const problems: Problem[] = []
-  for (const { text, path, node, setting, isCancel } of renderedTexts(lowered)) {
+  for (const { text, path, node, configKey, isCancel } of renderedTexts(lowered)) {
     const braced = BRACED.exec(text)
     // `constant_when` reports a `when` without placeholders.
-    const isPlain = !(node && setting === undefined) && !isCancel && resolves(text)
+    const isPlain = !(node && configKey === undefined) && !isCancel && resolves(text)
     const found = braced ? braced[0] : isPlain ? text : undefined
     if (found === undefined) continue
     problems.push({
@@ -129,7 +129,7 @@ function readsOf(lowered: Lowered): Problem[] {
   const testedIn = (node: NodeSpec | undefined) => (node ? testedBy(node, lowered.texts) : NOTHING)
   /** The members of `trigger` that are reported, once each. */
   const absent = new Set<string>()
-  for (const { text, path, node, setting, isCancel } of renderedTexts(lowered)) {
+  for (const { text, path, node, configKey, isCancel } of renderedTexts(lowered)) {
     for (const reference of lowered.texts.readable(text)) {
       const [root, name] = reference.path
       // A comparison is defined for null too.
@@ -138,7 +138,7 @@ function readsOf(lowered: Lowered): Problem[] {
         typeof name === 'string' &&
         !reference.optional &&
         !isCancel &&
-        !isCompared(node, setting) &&
+        !isCompared(node, configKey) &&
         !testedIn(node).has(`inputs.${name}`)
       )
         read.add(name)
@@ -218,11 +218,11 @@ const OF_CHANGES = ['previous', 'changed']
 
 const NOTHING: ReadonlySet<string> = new Set()
 
-/** Whether a setting is only compared: a `when`, a condition, or the filter of a wait. */
-function isCompared(node: NodeSpec | undefined, setting: string | undefined): boolean {
+/** Whether a text is only compared: a `when`, a condition, or the filter of a wait. */
+function isCompared(node: NodeSpec | undefined, configKey: string | undefined): boolean {
   if (!node) return false
   const type = findNodeType(node.type)
-  return setting === undefined || type?.compared === true || Object.hasOwn(type?.late ?? {}, setting)
+  return configKey === undefined || type?.compared === true || Object.hasOwn(type?.late ?? {}, configKey)
 }
 
 /** The default to propose for an input if the trigger sets no inputs. */

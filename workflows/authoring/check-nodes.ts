@@ -79,7 +79,7 @@ function checkDeprecated({ type, deprecated }: NodeType, { id }: NodeSpec, path:
   ]
 }
 
-/** The issues without those of missing settings that are there under a misspelt name. */
+/** The issues without those of missing keys that are there under a misspelt name. */
 function withoutMisspelt(type: NodeType, config: unknown, issues: ConfigIssue[]): ConfigIssue[] {
   const meant = new Set(
     issues.flatMap(({ keys = [], path }) =>

@@ -48,12 +48,12 @@ export function checkPages(lowered: Lowered): Problem[] {
 /** Whether a text uses the list of a node otherwise than to take its first item, or to ask whether there is one. */
 function usesAll(
   { texts }: Lowered,
-  { text, node, setting }: RenderedText,
+  { text, node, configKey }: RenderedText,
   id: string,
   { list, most }: FirstOnly,
 ): boolean {
-  const tests = node !== undefined && (setting === undefined || findNodeType(node.type)?.compared === true)
-  const compared = tests ? JSON.stringify(setting === undefined ? text : node.config) : text
+  const tests = node !== undefined && (configKey === undefined || findNodeType(node.type)?.compared === true)
+  const compared = tests ? JSON.stringify(configKey === undefined ? text : node.config) : text
   const counts = tests || COUNT.test(text)
   // To compare the count with a small number, the first are enough.
   if (counts && !(compared.match(NUMBER) ?? []).some((number) => Number(number) >= most)) return false

@@ -236,21 +236,21 @@ const isPath = (path: readonly unknown[], other: readonly unknown[]): boolean =>
 /** A node, an input, or another root. */
 const startOf = ([root, name]: readonly unknown[]): string => `${root}.${name}`
 
-/** The place of the placeholders in each setting of a node's config, by its name. */
-function placesIn(node: NodeSpec): (setting: string) => Place {
+/** The place of the placeholders at each key of a node's config. */
+function placesIn(node: NodeSpec): (key: string) => Place {
   const type = findNodeType(node.type)
   if (!type) return () => ({ reader: node })
   const external = type.reachesOutside(node.config)
   const perItem = type.perItem(node.config)
   const perItemWithItems = type.perItem({ ...node.config, items: [] })
-  return (setting) => ({
+  return (key) => ({
     reader: node,
-    isTest: Object.hasOwn(type.late, setting) || (type.repeats === true && setting === 'until'),
+    isTest: Object.hasOwn(type.late, key) || (type.repeats === true && key === 'until'),
     isCompared: type.compared,
-    // Late settings are rendered without secrets.
-    external: external && !Object.hasOwn(type.late, setting),
-    late: Object.hasOwn(type.late, setting) ? type.late[setting] : undefined,
-    perItem: perItem.includes(setting),
-    withoutItems: !perItem.includes(setting) && perItemWithItems.includes(setting),
+    // Late texts are rendered without secrets.
+    external: external && !Object.hasOwn(type.late, key),
+    late: Object.hasOwn(type.late, key) ? type.late[key] : undefined,
+    perItem: perItem.includes(key),
+    withoutItems: !perItem.includes(key) && perItemWithItems.includes(key),
   })
 }

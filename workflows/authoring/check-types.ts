@@ -29,7 +29,7 @@ import { listed, oneOfThese, readsMask, unknownCustomField } from './mistakes.ts
 import { pathWithin } from './path-hints.ts'
 import type { Site, Types } from './types.ts'
 
-/** One sample of each type: a setting that accepts the sample accepts the type. */
+/** One sample of each type: a key of a config that accepts the sample accepts the type. */
 const SAMPLES: Record<string, unknown> = {
   string: 'x',
   number: 1,
@@ -42,8 +42,8 @@ const SAMPLES: Record<string, unknown> = {
 const TEXTUAL = ['number', 'boolean']
 
 /**
- * Checks what the types of placeholders tell about a config: each setting must accept what it gets, the items must have
- * the fields that settings name, and a value must be comparable with the values beside it.
+ * Checks what the types of placeholders tell about a config: each key must accept what it gets, the items must have
+ * the fields that its keys name, and a value must be comparable with the values beside it.
  */
 export function checkTypes(
   { definition, texts, nodePath }: Lowered,
@@ -63,7 +63,7 @@ export function checkTypes(
       path: `${nodePath(node.id)}/config${pointer(...problem.path)}`,
       node_id: node.id,
     })
-    const check = new SettingCheck(node, type, catalogue)
+    const check = new ConfigCheck(node, type, catalogue)
     const whole = texts
       .of(node.config)
       .filter(({ text, path }) => hasPlaceholder(text) && !Object.hasOwn(type.late, String(path[0])))
@@ -85,8 +85,8 @@ export function checkTypes(
 
 type Found = Omit<Problem, 'path'> & { path: readonly PropertyKey[] }
 
-/** Checks the values of the settings of one node. */
-class SettingCheck {
+/** Checks the values in the config of one node. */
+class ConfigCheck {
   private readonly node: NodeSpec
   private readonly type: NodeType
   private readonly schemas: { path: PropertyKey[]; schema: z.ZodType; value: unknown }[]
@@ -96,7 +96,7 @@ class SettingCheck {
     this.type = type
     this.schemas = [
       ...type
-        .settingSchemas(node.config, catalogue)
+        .keySchemas(node.config, catalogue)
         .map((one) => ({ ...one, value: one.path.reduce<unknown>(memberAt, node.config) })),
       { path: [], schema: type.config, value: node.config },
     ]
@@ -110,11 +110,11 @@ class SettingCheck {
     } = this.schemas.find((one) => one.path.every((key, index) => key === path[index]))!
     const inner = path.slice(at.length)
     if (inner.length === 0) return []
-    const setting = path.join('.')
+    const name = path.join('.')
     const kinds = kindsOf(given) ?? []
     const wanted = unionOf(shapesAt(shapeOf(schema), value, inner))
     const accepted = kindsOf(wanted)
-    // For most settings the shape tells which types they accept. Checking a whole config takes a hundred times longer.
+    // For most keys the shape tells which types they accept. Checking a whole config takes a hundred times longer.
     const refuses = (kind: string) =>
       !accepted?.includes(kind) &&
       checkConfig(schema, replaced(value, inner, SAMPLES[kind])).some(
@@ -124,7 +124,7 @@ class SettingCheck {
       return [
         {
           code: originOf(given)?.code ?? 'type_mismatch',
-          message: `${text} is of type ${kinds.join(' or ')}, which ${setting} of a ${this.node.type} does not accept`,
+          message: `${text} is of type ${kinds.join(' or ')}, which ${name} of a ${this.node.type} does not accept`,
           path,
           hint() {
             if (kinds.every((kind) => TEXTUAL.includes(kind)) && !refuses('string'))
@@ -143,7 +143,7 @@ class SettingCheck {
       return [
         {
           code: 'type_mismatch',
-          message: `${text} is an id, and ${setting} of a ${this.node.type} takes email addresses`,
+          message: `${text} is an id, and ${name} of a ${this.node.type} takes email addresses`,
           path,
           hint: addressHint(text),
         },
@@ -158,9 +158,9 @@ const isId = (type: ValueType) =>
 const memberAt = (value: unknown, key: PropertyKey): unknown =>
   typeof value === 'object' && value !== null ? (value as Record<PropertyKey, unknown>)[key] : undefined
 
-/** Checks a value of a list against the values that a setting accepts. */
-function valueProblems(text: string, path: PropertyKey[], given: ValueType, setting: ValueType): Found[] {
-  const [values, accepted] = [allowedValues(given), allowedValues(setting)]
+/** Checks a value of a list against the values that a key accepts. */
+function valueProblems(text: string, path: PropertyKey[], given: ValueType, wanted: ValueType): Found[] {
+  const [values, accepted] = [allowedValues(given), allowedValues(wanted)]
   if (!values || !accepted) return []
   const refused = values.filter((value) => !accepted.includes(value))
   if (refused.length === 0) return []
@@ -184,7 +184,7 @@ function valueProblems(text: string, path: PropertyKey[], given: ValueType, sett
   ]
 }
 
-/** Checks the settings that name a field of the items. */
+/** Checks the keys that name a field of the items. */
 function fieldProblems(node: NodeSpec, type: NodeType, types: Types): Found[] {
   const fields = type.itemFields(node.config).filter(({ field }) => !hasPlaceholder(field))
   if (fields.length === 0) return []

@@ -65,9 +65,7 @@ const same = (one: string, other: string, ignoreCase: boolean) =>
 
 /** Whether a text of a format can be written so. */
 function isWritten({ format }: Shape, value: string, ignoreCase: boolean): boolean {
-  if (format === 'date') return parseTime(value) !== undefined
-  // A day is its midnight, at which nothing happens.
-  if (format === 'date-time') return parseTime(value) !== undefined && value.trim().length > 10
+  if (format === 'date' || format === 'date-time') return parseTime(value) !== undefined
   if (format === 'decimal') return isNumeric(value)
   if (format === 'currency') return (ignoreCase ? /^[a-z]{3}$/i : /^[A-Z]{3}$/).test(value)
   return format !== 'uuid' || UUID.test(value)

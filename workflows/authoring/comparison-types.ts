@@ -2,7 +2,6 @@ import { type Token, TypeGuards } from 'liquidjs'
 import type { Expression } from '../language/expressions/tree.ts'
 import { writeInstead } from '../language/problems.ts'
 import { originOf } from '../language/sample-types.ts'
-import { parseTime } from '../language/time.ts'
 import {
   allowedValues,
   itemsOf,
@@ -131,16 +130,6 @@ function neverEqual(tree: Expression & { kind: 'comparison' }, left: Operand, ri
     }
   }
   const [value, plain] = right.literal === undefined ? [right, left] : [left, right]
-  const [only] = optionsOf(value.type)
-  if (
-    only?.format === 'date-time' &&
-    typeof plain.literal === 'string' &&
-    parseTime(plain.literal) !== undefined
-  )
-    return {
-      problem: `a time is never equal to the day ${plain.literal}, which is its midnight`,
-      hint: `compare days: \`(x | date: "%Y-%m-%d") == "${plain.literal}"\`, or write \`>=\` and \`<\``,
-    }
   const flag = /^(true|false)$/i.exec(String(plain.literal))?.[0].toLowerCase()
   const named = value === left ? tree.left : tree.right
   const problem = `${textOf(named).slice(0, 100)} is ${shown(value)}, and never ${shown(plain)}`

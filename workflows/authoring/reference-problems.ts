@@ -1,6 +1,6 @@
 import { CLEANUP_ROLES, type Definition, type NodeSpec } from '../language/definition.ts'
 import type { Reference } from '../language/expressions/references.ts'
-import { NAME_IT, SECRETS_ROOT, settingNamed } from '../language/expressions/secrets.ts'
+import { envNamed, NAME_IT, SECRETS_ROOT } from '../language/expressions/secrets.ts'
 import { type Problem, write, writeInstead } from '../language/problems.ts'
 import { memberHint, NODE_MEMBERS, nameHint, pathText, rootHint } from '../language/reference-hints.ts'
 import { EACH_TYPES, findNodeType, REPEAT_TYPES } from '../nodes/index.ts'
@@ -48,11 +48,11 @@ export interface Place extends Site {
   external?: boolean
   /** It would be rendered for each item, if the node had `items`. */
   withoutItems?: boolean
-  /** It is a setting that names a field of the items. */
+  /** It names a field of the items. */
   isField?: boolean
   /** It is the `when` of a node. */
   isCondition?: boolean
-  /** The settings of the node are only compared, so that null is one of their values. */
+  /** The values of the node are only compared, so that null is one of their values. */
   isCompared?: boolean
   /** The inputs and nodes that the `when` of the node reads, such as `inputs.email`. */
   tested?: ReadonlySet<string>
@@ -103,7 +103,7 @@ export function referenceProblem(
   return undefined
 }
 
-/** The loops around a placeholder; a setting that a loop renders for each item is in its body. */
+/** The loops around a placeholder; a text that a loop renders for each item is in its body. */
 function loopsAround({ bodies }: Names, { reader, perItem }: Place): readonly string[] {
   if (!reader) return []
   const outer = bodies.around(reader.id)
@@ -134,7 +134,7 @@ function bodyRootProblem(
   }
 }
 
-/** The roots of the bodies that a placeholder is in. A node that renders a setting for each item has those of an item. */
+/** The roots of the bodies that a placeholder is in. A node that renders a text for each item has those of an item. */
 function bodyRootsAt(names: Names, place: Place): string[] {
   const loops = loopsAround(names, place).flatMap((id) => names.nodes.get(id) ?? [])
   const ofItems = place.perItem && place.reader && !isLoop(place.reader)
@@ -161,7 +161,7 @@ function secretProblem(reference: Reference, { external }: Place): ReferenceProb
       message: `${SECRETS_ROOT} are not available here: only the config of a node that calls other services can read them`,
       hint: 'read the secret in the node that sends it; keep values that are not secret in env',
     }
-  return settingNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
+  return envNamed(reference) === undefined ? { code, message: NAME_IT } : undefined
 }
 
 function inputProblem({ inputs }: Names, reference: Reference, name: string): ReferenceProblem | undefined {
@@ -204,7 +204,7 @@ function memberProblem(reference: Reference): ReferenceProblem | undefined {
   }
 }
 
-/** A value that the settings of its node mask: a reader would get the mask. */
+/** A value that the config of its node masks: a reader would get the mask. */
 function maskProblem(reference: Reference, { id, type, config }: NodeSpec): ReferenceProblem | undefined {
   const [, , member, ...path] = reference.path.map(String)
   if (member !== 'output' || !findNodeType(type)?.isMasked(config, path)) return undefined
@@ -252,7 +252,7 @@ function orderProblem(
   const { reader, perItem } = place
   // An output of the workflow is rendered after all nodes.
   if (!reader) return endProblem(names, reference, node)
-  // A setting that a loop renders for each item reads the loop and its body.
+  // A text that a loop renders for each item reads the loop and its body.
   if (perItem && isLoop(reader)) {
     if (node === reader) return undefined
     if (bodies.around(node.id).includes(reader.id)) return endProblem(names, reference, node, reader.id)

@@ -11,8 +11,8 @@ export interface RenderedText {
   path(): string
   /** Absent for an output of the workflow. */
   node?: NodeSpec
-  /** The top-level setting of the config that it is in; absent for `when`. */
-  setting?: string
+  /** The top-level key of the config that it is in; absent for `when`. */
+  configKey?: string
   /** It is the `when` of a rule of `cancel_on`. */
   isCancel?: true
 }
@@ -25,7 +25,7 @@ export function* renderedTexts({ definition, texts, nodePath }: Lowered): Genera
         text,
         path: () => `${nodePath(node.id)}/config${pointer(...path)}`,
         node,
-        setting: String(path[0]),
+        configKey: String(path[0]),
       }
     if (node.when !== undefined) yield { text: node.when, path: () => `${nodePath(node.id)}/when`, node }
   }

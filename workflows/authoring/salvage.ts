@@ -89,7 +89,7 @@ function namedInputs(inputs: unknown): [string, unknown][] {
 /** Values without effect, in place of invalid ones. */
 const NEUTRAL = { retry: {}, on_error: 'fail' }
 
-/** A node's valid members, with the settings that were written beside its `config`. */
+/** A node's valid members, with the keys of its config that were written beside it. */
 function salvaged(schema: z.ZodObject, node: Record<string, unknown>): Record<string, unknown> {
   const kept: Record<string, unknown> = { type: MISSING_TYPE, ...fitting(schema, node) }
   // An invalid value is reported as invalid, not as missing.
@@ -210,7 +210,7 @@ function withoutNodes(schema: z.ZodType, value: unknown): unknown {
   return Object.fromEntries(known.map((key) => [key, key === 'nodes' ? {} : value[key]]))
 }
 
-/** The hint for a setting that was written beside `config` instead of within. */
+/** The hint for a key that was written beside `config` instead of within. */
 function misplacedHint(value: unknown, path: readonly PropertyKey[], key: string): string | undefined {
   const [first, id, ...rest] = path
   const node = memberOf(memberOf(value, 'nodes'), id ?? '')
@@ -221,7 +221,7 @@ function misplacedHint(value: unknown, path: readonly PropertyKey[], key: string
   return whole.length > 2_000 ? `write ${key} within \`config\`` : `remove it, and write \`config: ${whole}\``
 }
 
-/** The settings of a node's type that are written beside its `config`. */
+/** The keys of a node's config that are written beside it. */
 function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
   const type = typeof node.type === 'string' ? meantType(node.type) : undefined
   const others = Object.entries(node).filter(
@@ -229,10 +229,8 @@ function misplacedIn(node: Record<string, unknown>): Record<string, unknown> {
   )
   if (!type || others.length === 0) return {}
   const config = isContainer(node.config) ? node.config : {}
-  const settings = keysAt(shapeOf(type.config), { ...node, ...config }, [])
-  return Object.fromEntries(
-    others.filter(([name]) => settings.includes(name) && !Object.hasOwn(config, name)),
-  )
+  const keys = keysAt(shapeOf(type.config), { ...node, ...config }, [])
+  return Object.fromEntries(others.filter(([name]) => keys.includes(name) && !Object.hasOwn(config, name)))
 }
 
 /** An object or a list. */

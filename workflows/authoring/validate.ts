@@ -45,6 +45,7 @@ import { checkTurns } from './check-turns.ts'
 import { checkTypes } from './check-types.ts'
 import { checkWaits } from './check-waits.ts'
 import { checkCleanup, withCleanup } from './cleanup.ts'
+import { envReferences } from './env-references.ts'
 import { eventReferences } from './event-references.ts'
 import { defaultHandle } from './flow.ts'
 import { graphOf } from './graph.ts'
@@ -53,7 +54,6 @@ import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
 import { type Position, parseYaml } from './parse.ts'
 import { readBy } from './salvage.ts'
 import { definitionSchema, specSchema } from './schema.ts'
-import { settingReferences } from './setting-references.ts'
 import { Types } from './types.ts'
 import { withoutVerbatim } from './verbatim.ts'
 
@@ -162,7 +162,7 @@ function withoutSequels(found: Problem[]): Problem[] {
   )
   // A misspelt handle leads to the body of a loop.
   const bodiless = codes.has('unknown_handle') && codes.has('loop_body')
-  // A setting that cannot be a placeholder.
+  // A value that cannot be a placeholder.
   // One that reads a wrong path has no type to speak of.
   const refused = new Set(
     found.flatMap(({ code, path }) => (['invalid_config', 'unknown_field'].includes(code) ? [path] : [])),
@@ -235,7 +235,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     ...at,
     ...place({ path: at.path, ...(atKey && { atKey }) }),
   })
-  const { workflows, services, events, pools, timeouts, settings, sampled } = outsideReferences(lowered)
+  const { workflows, services, events, pools, timeouts, env, sampled } = outsideReferences(lowered)
   const references = {
     workflows: workflows.map(({ inputs, ...one }) =>
       placed({ ...one, ...(inputs && { inputs: inputs.map(placed) }) }),
@@ -244,7 +244,7 @@ function conclude(found: Problem[], place: Place, lowered?: Lowered): Validated 
     events: events.map(placed),
     pools: pools.map(placed),
     timeouts: timeouts.map(placed),
-    settings: settings.slice(0, SPEC.findings).map(placed),
+    env: env.slice(0, SPEC.findings).map(placed),
     sampled,
   }
   return { result, references, ...(valid && lowered ? { definition: lowered.definition } : {}) }
@@ -263,7 +263,7 @@ const outsideReferences = (authored: Lowered | undefined): OutsideReferences => 
     events: lowered ? eventReferences(lowered) : [],
     pools: lowered ? poolReferences(lowered) : [],
     timeouts: lowered ? callTimeouts(lowered) : [],
-    settings: rendered ? settingReferences(rendered) : [],
+    env: rendered ? envReferences(rendered) : [],
     sampled: {
       name: lowered?.definition.name ?? '',
       byWebhooks: lowered?.definition.trigger.type === 'webhook',
@@ -304,7 +304,7 @@ const callTimeouts = ({ definition, nodePath }: Lowered): CallTimeout[] =>
 
 function serviceReferences({ definition, nodePath }: Lowered): ServiceReference[] {
   return definition.nodes.flatMap(({ id, type }) =>
-    (findNodeType(type)?.settings ?? []).map((setting) => ({ setting, node_id: id, path: nodePath(id) })),
+    (findNodeType(type)?.variables ?? []).map((variable) => ({ variable, node_id: id, path: nodePath(id) })),
   )
 }
 

@@ -3,8 +3,8 @@ import { findNodeType } from '../nodes/index.ts'
 import type { Lowered } from './lower.ts'
 
 /**
- * The nodes without the settings that are passed as written, in which `{{` is no placeholder, and with the placeholders
- * that other settings stand for.
+ * The nodes without the texts that are passed as written, in which `{{` is no placeholder, and with the placeholders
+ * that other keys stand for.
  */
 export const renderedNodes = (nodes: readonly NodeSpec[]): NodeSpec[] =>
   nodes.map((node) => {

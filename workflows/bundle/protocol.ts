@@ -8,15 +8,16 @@ import type { EndStatus } from '../shared/statuses.ts'
 
 /**
  * The version of the run workflow for new runs. Version 1 completes a failed run in Temporal, and fails a run that was
- * cancelled before its first segment; version 2 never continues as new; version 3 repeats calls of more than five minutes
- * when it does, never while the database is away, and keeps the memo and time limit of a run that is migrated. All are
- * kept to replay their histories.
+ * cancelled before its first segment; version 2 never continues as new; version 3 repeats calls of more than five
+ * minutes when it does, never while the database is away, and keeps the memo and time limit of a run that is migrated;
+ * version 4 stops to start nodes also where its open nodes would fill a new history. All are kept to replay their
+ * histories.
  */
-export const RUN_WORKFLOW_VERSION = 4
+export const RUN_WORKFLOW_VERSION = 5
 
 /** The input of a run, from the relay. `engine` is the version of the run workflow. */
 export interface RunInput {
-  engine: 1 | 2 | 3 | typeof RUN_WORKFLOW_VERSION
+  engine: 1 | 2 | 3 | 4 | typeof RUN_WORKFLOW_VERSION
   organization_id: string
   run_id: string
   /** The title of the first node, for the timeline of the Temporal UI. */

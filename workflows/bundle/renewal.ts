@@ -1,4 +1,4 @@
-import { workflowInfo } from '@temporalio/workflow'
+import type { WorkflowInfo } from '@temporalio/workflow'
 import type { Branches } from './branches.ts'
 import { PACE } from './pace.ts'
 import type { RunInput, SegmentAnswer } from './protocol.ts'
@@ -22,8 +22,12 @@ export interface Renewal {
   looked(hasHappened: boolean): void
 }
 
-export const renewalOf = (engine: RunInput['engine'], branches: Branches): Renewal =>
-  engine >= 4 ? new PatientRenewal(branches) : new EarlierRenewal(engine, branches)
+type OpenBranches = Pick<Branches, 'size' | 'calls'>
+/** The history of the workflow as of its current task. */
+type History = () => Pick<WorkflowInfo, 'continueAsNewSuggested' | 'historyLength' | 'historySize'>
+
+export const renewalOf = (engine: RunInput['engine'], branches: OpenBranches, history: History): Renewal =>
+  engine >= 4 ? new PatientRenewal(engine, branches, history) : new EarlierRenewal(engine, branches, history)
 
 /**
  * If calls take long, nodes start again until the history is twice as long: a call of an hour must not hold up all
@@ -35,36 +39,53 @@ class PatientRenewal implements Renewal {
   private looks = 0
   /** The part of Temporal's limits from which nodes stop to start. */
   private from = 0
-  private readonly branches: Branches
+  private readonly engine: RunInput['engine']
+  private readonly branches: OpenBranches
+  private readonly history: History
 
-  constructor(branches: Branches) {
+  constructor(engine: RunInput['engine'], branches: OpenBranches, history: History) {
+    this.engine = engine
     this.branches = branches
+    this.history = history
   }
 
   isDue(answer?: SegmentAnswer): boolean {
-    const { continueAsNewSuggested, historyLength } = workflowInfo()
-    const { size, calls } = this.branches
-    // The new history begins with an event for each of them.
-    const isShorter = historyLength > 2 * size
     // Whether a call would be repeated.
-    const busy = calls && (!answer || !this.drain || answer.busy === true)
-    return continueAsNewSuggested && isShorter && (!busy || used() >= MOST)
+    const busy = this.branches.calls && (!answer || !this.drain || answer.busy === true)
+    return this.isLong() && this.isShortened() && (!busy || this.used() >= MOST)
   }
 
   update(): boolean {
+    const used = this.used()
     if (!this.drain) {
-      this.drain = workflowInfo().continueAsNewSuggested && used() >= this.from
+      // Version 4 stops to start nodes although it is not due, until its looks are used up.
+      this.drain = this.isLong() && used >= this.from && (this.engine < 5 || this.isShortened())
       this.looks = 0
       return false
     }
-    if (this.looks < PACE.drainLooks || 2 * used() >= MOST) return false
+    if (this.looks < PACE.drainLooks || 2 * used >= MOST) return false
     this.drain = false
-    this.from = 2 * used()
+    this.from = 2 * used
     return true
   }
 
   looked(hasHappened: boolean): void {
     if (!hasHappened) this.looks += 1
+  }
+
+  private isLong(): boolean {
+    return this.history().continueAsNewSuggested
+  }
+
+  /** Whether a new history would be shorter: it begins with an event for each open node. */
+  private isShortened(): boolean {
+    return this.history().historyLength > 2 * this.branches.size
+  }
+
+  /** The part of its limits that the history has reached. */
+  private used(): number {
+    const { historyLength, historySize } = this.history()
+    return Math.max(historyLength / LIMITS.events, historySize / LIMITS.bytes)
   }
 }
 
@@ -74,22 +95,19 @@ const MOST = 0.8
 /** Temporal terminates a workflow beyond these (`limit.historyCount.error`, `limit.historySize.error`). */
 const LIMITS = { events: 51_200, bytes: 50 * 1024 * 1024 }
 
-const used = () => {
-  const { historyLength, historySize } = workflowInfo()
-  return Math.max(historyLength / LIMITS.events, historySize / LIMITS.bytes)
-}
-
 /** Version 3 repeats the calls that are still open after a look; versions 1 and 2 never continue as new. */
 class EarlierRenewal implements Renewal {
   drain = false
   readonly look = '5 minutes'
   private late = false
   private readonly engine: RunInput['engine']
-  private readonly branches: Branches
+  private readonly branches: OpenBranches
+  private readonly history: History
 
-  constructor(engine: RunInput['engine'], branches: Branches) {
+  constructor(engine: RunInput['engine'], branches: OpenBranches, history: History) {
     this.engine = engine
     this.branches = branches
+    this.history = history
   }
 
   isDue(): boolean {
@@ -106,6 +124,6 @@ class EarlierRenewal implements Renewal {
   }
 
   private isLong(): boolean {
-    return this.engine >= 3 && workflowInfo().continueAsNewSuggested
+    return this.engine >= 3 && this.history().continueAsNewSuggested
   }
 }

@@ -69,7 +69,7 @@ class RunLoop {
     this.inbox = inbox
     this.root = root
     this.branches = new Branches(input, inbox)
-    this.renewal = renewalOf(input.engine, this.branches)
+    this.renewal = renewalOf(input.engine, this.branches, workflowInfo)
     this.segment = input.resume?.segment ?? 0
     this.ready = input.starts_with
   }

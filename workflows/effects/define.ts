@@ -9,8 +9,8 @@ export interface Port<Api extends object> {
   classes: readonly EffectClass[]
   /** Whether /v1 scopes protect its data: a node type that uses it must then declare its scopes. */
   scoped: boolean
-  /** The settings of the service without which its calls fail. */
-  settings?: readonly string[]
+  /** The environment variables of the service without which its calls fail. */
+  variables?: readonly string[]
   /** Descriptions of calls by method, for logs of node tests and for previews. */
   words: { [Method in keyof Api]: Words<Api[Method]> }
 }

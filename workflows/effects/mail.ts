@@ -49,7 +49,7 @@ export const MAIL_LIMITS = {
 export const mail: Port<Mail> = {
   classes: ['external'],
   scoped: false,
-  settings: ['SMTP_URL', 'MAIL_FROM'],
+  variables: ['SMTP_URL', 'MAIL_FROM'],
   words: {
     send: {
       call: ({ to, cc, bcc, attachments = [] }) =>

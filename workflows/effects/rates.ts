@@ -1,3 +1,4 @@
+import type { RateTable } from '../shared/exchange-rates.ts'
 import type { Port } from './define.ts'
 
 /** Exchange rates from the configured source. */
@@ -6,16 +7,6 @@ export interface Rates {
   latest(): Promise<RateTable>
   /** The table that the service ships, which is older. */
   shipped(): Promise<RateTable>
-}
-
-export interface RateTable {
-  /** The units of each currency for one of `base`, as decimals. */
-  rates: Record<string, string>
-  base: string
-  /** The day of the rates. */
-  date: string
-  /** Whether it is the table that the service ships. */
-  shipped?: true
 }
 
 export const rates: Port<Rates> = {

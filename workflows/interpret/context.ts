@@ -31,7 +31,7 @@ export interface ContextOptions {
     undoes?: string | undefined
   }
   signal: AbortSignal
-  /** The scope of settings that the node renders itself. */
+  /** The scope of texts that the node renders itself. */
   scope?: Scope
   /** Default: computes at once. */
   compute?: Compute | undefined
@@ -81,7 +81,7 @@ export function contextOf({
     progress,
     hide,
     renderWith: (text: string, values: Scope) => render(text, { ...scope, ...values }),
-    renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items),
+    renderItems: (text: string, items: readonly unknown[]) => renderEach(text, scope, items, organization.id),
     ...effects,
   }
   return Object.setPrototypeOf(context, NO_EFFECTS)

@@ -35,7 +35,7 @@ type Ended =
   | { status: 'looping'; input: unknown; output: unknown; handle: string; loop: NodeLoop | NodeTurns }
   | ({ status: 'failed'; input: unknown } & Failure)
 
-/** What a node waits for: a time, the end of a child run, or an answer. `values`: the scope of its late settings. */
+/** What a node waits for: a time, the end of a child run, or an answer. `values`: the scope of its late texts. */
 export type Waits = { until: Date } | { child_run_id: string } | { for: WaitFor; values: Scope }
 
 export interface Failure {
@@ -162,10 +162,10 @@ const MAY_BE_EMPTY =
   ': its placeholder is null, so write `| omit_if_empty` to leave it out, or `| default: …`'
 const NEEDS_VALUE = ': its placeholder is null: test it before, such as by `when: "{{ … != null }}"`'
 
-/** Settings without which a node reads or awaits more than was meant. */
+/** Keys without which a node reads or awaits more than was meant. */
 const NARROWING = ['record_id', 'filters']
 
-/** Whether a node does the same without the setting. */
+/** Whether a node does the same without the key. */
 function mayBeLeftOut(type: NodeType, rendered: unknown, [key, ...path]: readonly PropertyKey[]): boolean {
   if (NARROWING.includes(String(key))) return false
   if (path.length > 0 || !isObject(rendered)) return true

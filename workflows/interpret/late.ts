@@ -5,11 +5,11 @@ import { NodeError } from '../language/node-error.ts'
 import type { Authored, NodeType } from '../nodes/define.ts'
 import { capped } from './storable.ts'
 
-/** Bytes of the values that the late settings of a node may read: they are stored with the wait. */
+/** Bytes of the values that the late texts of a node may read: they are stored with the wait. */
 const MAX_BYTES = 65_536
 
 /**
- * The config with which a node starts: every placeholder rendered, except in the late settings. Throws NodeError.
+ * The config with which a node starts: every placeholder rendered, except in the late values. Throws NodeError.
  */
 export function renderConfig(
   type: NodeType,
@@ -22,12 +22,12 @@ export function renderConfig(
 }
 
 /**
- * Splits a config into the settings that are rendered before the node runs, and those that it gets as written. Leaves
- * out the settings that a loop renders for each item.
+ * Splits a config into the values that are rendered before the node runs, and those that it gets as written. Leaves
+ * out the values that a loop renders for each item.
  */
 export function splitLate(type: NodeType, config: Authored): { now: Authored; late: Authored } {
   const perItem = type.perItem(config)
-  // The interpreter renders the settings `perItem` of a loop; any other node renders its own.
+  // The interpreter renders the values of `perItem` of a loop; any other node renders its own.
   const isLate = ([name]: [string, unknown]) =>
     Object.hasOwn(type.late, name) ||
     type.verbatim.includes(name) ||
@@ -40,15 +40,15 @@ export function splitLate(type: NodeType, config: Authored): { now: Authored; la
 }
 
 /**
- * The part of `scope` that the late settings of a node read, to render them later. Throws NodeError `placeholder_error`
- * if a value is missing, or a text does not parse.
+ * The part of `scope` that the late texts of a node read, to render them later, with the time zone in which days are
+ * compared. Throws NodeError `placeholder_error` if a value is missing, or a text does not parse.
  */
 export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
   const paths = Object.entries(type.late).flatMap(([name, root]) => {
     const text = config[name]
     if (typeof text !== 'string') return []
     // The config of a node test is not validated before.
-    return explained(text, `/${name}`, () => references(text))
+    return explained(text, `/${name}`, () => [...references(text), TIME_ZONE])
       .filter(({ path: [first] }) => first !== root)
       .flatMap(({ path, optional }) => pathTo(scope, path, optional, text))
   })
@@ -62,6 +62,8 @@ export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
   }
   return capped(values, MAX_BYTES) as Scope
 }
+
+const TIME_ZONE = { path: ['org', 'timezone'], optional: true }
 
 /** The value at a path, which ends at a list at the latest. Empty if an optional value is missing. */
 function pathTo(

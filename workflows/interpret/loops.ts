@@ -50,10 +50,12 @@ export class Loops {
   private readonly results = new Map<OpenLoop, ItemResult[]>()
   /** The loops whose condition `until` holds. */
   private readonly met = new Set<OpenLoop>()
+  private readonly bodies: ReadonlyMap<string, number>
   private readonly deps: LoopDeps
 
   constructor(deps: LoopDeps) {
     this.deps = deps
+    this.bodies = bodySizes(deps.program)
     this.due = new Set(deps.rows.loops.values())
   }
 
@@ -89,8 +91,8 @@ export class Loops {
 
   private async beginTurns(row: RunNode, frame: Frame, turns: NodeTurns): Promise<void> {
     const { rows, host } = this.deps
-    const { initial, max_turns: count, ...settings } = turns
-    row.input = { max_turns: count, ...settings }
+    const { initial, max_turns: count, ...others } = turns
+    row.input = { max_turns: count, ...others }
     row.status = 'waiting'
     row.output = null
     const kept = await host.kept?.(loopKey(frame.path, row.node_id))
@@ -116,15 +118,15 @@ export class Loops {
   endItem(frame: Frame): void {
     const { rows } = this.deps
     let output: unknown
-    let setting = 'output'
+    let member = 'output'
     let met = false
     try {
       output = this.outputOf(frame)
-      setting = 'until'
+      member = 'until'
       met = isRepeat(frame.loop!) && this.isMet(frame)
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
-      this.failItem(frame, { code: error.code, message: `${setting}: ${error.message}` })
+      this.failItem(frame, { code: error.code, message: `${member}: ${error.message}` })
       return
     }
     if (met) this.met.add(frame.loop!)
@@ -163,13 +165,26 @@ export class Loops {
     if (isRepeat(loop)) return this.advanceTurns(loop)
     const { rows, limits, wake } = this.deps
     const { state, open } = loop
-    const hasRoom = () => open.size === 0 || rows.frames.size <= limits.openItems
+    const hasRoom = () =>
+      open.size === 0 ||
+      (rows.frames.size <= limits.openItems && this.openNodes() + this.bodyOf(loop) <= limits.openNodes)
     while (state.next < state.count && open.size < state.concurrency && hasRoom()) {
       const item = await this.nextItem(loop)
       if (item) wake(rows.addIteration(loop, item))
       else rows.endItems(loop)
     }
     if (open.size === 0) await this.complete(loop)
+  }
+
+  /** The nodes that the open items may have. Those of a loop in an item count twice once it has opened an item. */
+  private openNodes(): number {
+    let sum = 0
+    for (const { loop } of this.deps.rows.frames.values()) if (loop) sum += this.bodyOf(loop)
+    return sum
+  }
+
+  private bodyOf({ id }: OpenLoop): number {
+    return this.bodies.get(id) ?? 0
   }
 
   private async advanceTurns(loop: OpenLoop): Promise<void> {
@@ -248,10 +263,10 @@ export class Loops {
     throw new NodeError('invalid_config', `must be true or false, and is ${shown}`)
   }
 
-  /** Renders a setting of a loop as in its body. */
-  private renderIn(frame: Frame, setting: unknown): unknown {
+  /** Renders a text of a loop as in its body. */
+  private renderIn(frame: Frame, value: unknown): unknown {
     const { facts, limits } = this.deps
-    return renderAtEnd(setting, scopeOf(facts, frame), limits.valueBytes)
+    return renderAtEnd(value, scopeOf(facts, frame), limits.valueBytes)
   }
 
   private ended(frame: Frame): void {
@@ -324,3 +339,11 @@ export class Loops {
 
 /** Turns run one after the other, and the first that fails ends them. */
 const ONE_BY_ONE = { concurrency: 1, on_item_error: 'stop' } as const
+
+/** By the id of a loop: the nodes of its body, with those of loops in it, of which each item gets one item at least. */
+function bodySizes({ nodes }: Program): Map<string, number> {
+  const sizes = new Map<string, number>()
+  for (const node of Object.values(nodes))
+    for (let id = node.loop; id !== undefined; id = nodes[id]?.loop) sizes.set(id, (sizes.get(id) ?? 0) + 1)
+  return sizes
+}

@@ -3,11 +3,11 @@ import { maskText } from '../shared/credentials.ts'
 import { isObject } from '../shared/is-object.ts'
 import { isSecretName, isSecretParameter, MASK } from '../shared/secret-names.ts'
 
-/** Settings that are credentials. */
+/** Keys whose values are credentials. */
 const KEYS = ['api_key']
 
 /**
- * A rendered config for storage. Masks settings that are credentials, and, in URL, headers, query parameters and body,
+ * A rendered config for storage. Masks values that are credentials, and, in URL, headers, query parameters and body,
  * values with secret names, texts that look like credentials, and what `secret_headers` and `secret_fields` name.
  */
 export function masked(authored: unknown): unknown {

@@ -7,7 +7,7 @@ import { capped } from './storable.ts'
 const NOT_REACHED = { output: null, status: 'skipped', handle: null, error: null }
 
 /**
- * Renders a setting that is evaluated when a run, an item or a turn has ended: the `outputs` of a workflow, `output` and
+ * Renders a text that is evaluated when a run, an item or a turn has ended: the `outputs` of a workflow, `output` and
  * `until` of a loop. Placeholders have the values that they have in the config of a node. Throws NodeError.
  */
 export function renderAtEnd(value: unknown, scope: Scope, maxBytes: number): unknown {

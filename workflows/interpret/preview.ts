@@ -7,7 +7,7 @@ import { NodeError } from '../language/node-error.ts'
 import { textsIn } from '../language/texts.ts'
 import type { NodeResult, NodeType } from '../nodes/define.ts'
 import { findNodeType } from '../nodes/index.ts'
-import { createTurns } from '../shared/turns.ts'
+import { createTurns, type Turn } from '../shared/turns.ts'
 import { type ContextOptions, contextOf } from './context.ts'
 import { dryRun, RENDER_LIMITS } from './dry-run.ts'
 import { firstHandle } from './execute.ts'
@@ -141,7 +141,8 @@ async function shown(
   const unknown = new Set<string>()
   const count = textsIn(now).filter(({ text }) => hasPlaceholder(text)).length
   const work = Math.min(RENDER_LIMITS.work, Math.floor(NODE_WORK / Math.max(1, count)))
-  const rendering = { scope, unknown, limits: { ...RENDER_LIMITS, work }, turn: createTurns() }
+  const turn = createTurns(facts.organization.id)
+  const rendering = { scope, unknown, limits: { ...RENDER_LIMITS, work }, turn }
   const rendered = { ...((await partly(now, rendering)) as object), ...late }
   const calls = unknown.size > 0 ? undefined : await dryRun(type, config, scope, facts)
   return {
@@ -156,7 +157,7 @@ interface PartlyRendered {
   /** Gets the paths without a value. */
   unknown: Set<string>
   limits: RenderLimits
-  turn: ReturnType<typeof createTurns>
+  turn: Turn
 }
 
 /**

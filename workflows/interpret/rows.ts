@@ -93,11 +93,11 @@ export class Rows {
     frame: Frame,
     id: string,
     items: unknown[],
-    settings: Pick<RunLoop, 'concurrency' | 'on_item_error'> & { count?: number },
+    limits: Pick<RunLoop, 'concurrency' | 'on_item_error'> & { count?: number },
   ): OpenLoop {
     const loop = loopKey(frame.path, id)
     const progress = { count: items.length, next: 0, succeeded: 0, failed: 0, bytes: 0 }
-    const state = { loop, ...progress, ...settings, segment: this.segment }
+    const state = { loop, ...progress, ...limits, segment: this.segment }
     const open: OpenLoop = { state, id, within: frame, open: new Map() }
     this.loops.set(loop, open)
     this.changedLoops.set(loop, { ...state, items, open: true })

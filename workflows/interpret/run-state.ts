@@ -116,7 +116,7 @@ export interface RunFacts {
     key_runs?: Record<string, string> | null
   }
   organization: { id: string; name: string; currency: string; timezone: string }
-  /** The `env` settings of the organization, by name. */
+  /** The environment variables of the organization, by name. */
   env: Record<string, unknown>
   /** The worker pools that the organization may use. */
   pools?: string[]

@@ -328,13 +328,13 @@ export interface InputReference extends Pick<Finding, 'path' | 'line' | 'column'
   value?: unknown
 }
 
-/** A node that needs a setting of the service. */
+/** A node that needs an environment variable of the service. */
 export interface ServiceReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
-  setting: string
+  variable: string
 }
 
-/** A place that reads a secret or a setting of the organization. */
-export interface SettingReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
+/** A place that reads `secrets.<name>` or `env.<name>`. */
+export interface EnvReference extends Pick<Finding, 'path' | 'line' | 'column' | 'node_id'> {
   root: 'secrets' | 'env'
   name: string
 }
@@ -352,7 +352,7 @@ export interface CallTimeout extends Pick<Finding, 'path' | 'line' | 'column' | 
 /** What a definition names that is checked in the database. */
 export interface OutsideReferences {
   workflows: WorkflowReference[]
-  settings: SettingReference[]
+  env: EnvReference[]
   pools: PoolReference[]
   timeouts: CallTimeout[]
   services: ServiceReference[]

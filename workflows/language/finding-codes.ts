@@ -568,14 +568,14 @@ export const CODES = {
   ),
   unknown_secret: warning(
     'The organization does not have the secret yet: the node fails until it is set.',
-    'Set it: PUT /app/secrets/<name>.',
+    'An owner or admin sets it, in a session: PUT /app/secrets/<name>.',
   ),
   unknown_env: warning(
     'The organization does not have the setting yet: nodes that read it fail until it is set.',
-    'Set it: PATCH /app/organization {"env": {"<name>": …}}.',
+    'An owner or admin sets it, in a session: PATCH /app/organization {"env": {"<name>": …}}.',
   ),
   unknown_custom_field: warning(
-    'A workflow names a custom field that the organization has not defined, or an imported template needs one of another type.',
+    'A workflow names a custom field that the organization has not defined, or has an upsert by one that is not unique, or an imported template needs one of another type.',
     'Define it: POST /v1/custom-fields/<entity>.',
   ),
   reads_mask: warning(

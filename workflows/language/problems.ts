@@ -44,6 +44,13 @@ export const writeInstead = (text: string, written: string) => `write \`${text}\
 export const add = (text: string) => `add \`${text}\``
 export const REMOVE = 'remove it'
 
+/** A hint for a custom field that is defined, and that an upsert finds records by. */
+export const makeUnique = (entity: string, name: string): string =>
+  `make it unique: PATCH /v1/custom-fields/${entity}/${name.slice(0, 100)} {"unique": true}, with the scope ${entity}:write`
+
+export const notUnique = (entity: string, name: string): string =>
+  `custom_fields.${name.slice(0, 100)} of ${entity} is not defined as unique: no record can be found by it`
+
 /** A hint to define a custom field; authors of workflows need another scope for it. `entity`: the plural of a kind. */
 export function defineField(
   entity: string,

@@ -1,17 +1,34 @@
 import { isNumeric } from '../shared/decimal.ts'
+import { parseTime } from './time.ts'
 
-const TIME = /^\d{4}-\d\d-\d\d([T ]|$)/
 /** A day as people write it, such as `31.12.2026`. */
 const LOCAL_DAY = /^\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b/
-/** One that is no version, such as `1.2.345`. */
-const CERTAIN_DAY = /^\s*\d{1,2}([./-])\d{1,2}\1((19|20)\d\d|(?<=\/)\d\d)(?![\w.])/
+const MONTH = '(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])'
+/** Those of which none is a version, such as `1.2.345` or `10.11.12`, or a phone number. */
+const CERTAIN_DAYS = [
+  /^\s*\d{1,2}([./-])\d{1,2}\1((19|20)\d\d|(?<=\/)\d\d)(?![\w.])/,
+  // With two digits of the year: with a zero before the day or the month, or `27.11.26`, of the years 20 to 39.
+  /^\s*(?=0|\d{1,2}[.-]0|\d\d.\d\d.[23]\d)(?:0?[1-9]|[12]\d|3[01])([.-])(?:0?[1-9]|1[0-2])\1\d\d(?![\w.-])/,
+  new RegExp(`^\\s*(?:[a-z]{2,10}\\.?,? )?\\d{1,2}\\.?[ -]${MONTH}[a-zé]{0,7}\\.?,?[ -]\\d{4}\\b`, 'i'),
+  new RegExp(`^\\s*(?:[a-z]{2,10}\\.?,? )?${MONTH}[a-zé]{0,7}\\.? \\d{1,2},? \\d{4}\\b`, 'i'),
+  /^\s*\d{4}([/.-])\d{1,2}\1\d{1,2}(?:[Tt ]+\d{1,2}:\d\d.{0,20})?\s*$/,
+]
+/** Days of equal form whose letters are in the order of the days. */
+const IN_ORDER = /^\s*\d{4}([/.])\d\d\1\d\d\b/
+
+const GROUPS = "[1-9]\\d{0,2}([’' .,\\u00a0\\u202f])\\d{3}(?:\\1\\d{3})*(?:(?!\\1)[.,]\\d+)?"
 /** A number as people write it: `12,50`, or with groups of three digits, `1'000` and `1.234,50`. No phone or version. */
-const LOCAL_NUMBER =
-  /^\s*-?(?:(?:0|[1-9]\d*),\d+|[1-9]\d{0,2}([’' .,\u00a0\u202f])\d{3}(?:\1\d{3})*(?:(?!\1)[.,]\d+)?)\s*$/
+const LOCAL_NUMBER = new RegExp(`^\\s*-?(?:(?:0|[1-9]\\d*),\\d+|${GROUPS})\\s*$`)
+/** The groups of India, such as `1,00,000`. */
+const INDIAN_NUMBER = /^\s*-?[1-9]\d?(?:,\d\d)+,\d{3}(?:\.\d+)?\s*$/
+/** A number with what it counts: `CHF 1'000.00`, `12.5 %`. */
+const UNIT = '(?:[$€£¥₹]|CHF|EUR|USD|GBP|INR)'
+const COUNTED_NUMBER = new RegExp(`^\\s*(?:${UNIT} ?-?\\d[\\d.,’']*|-?\\d[\\d.,’']* ?(?:${UNIT}|%))\\s*$`)
 
 /**
  * Why two values have no order, although they are written as times or as numbers: as letters, `01.12.2026` would be
- * before `2026-11-27` and `27.11.2026`. Undefined if they may be compared.
+ * before `2026-11-27` and `27.11.2026`. Undefined if they may be compared. Numbers and times that are read as such are
+ * compared before.
  */
 export function uncomparable(left: unknown, right: unknown): string | undefined {
   for (const [one, other] of [
@@ -20,8 +37,7 @@ export function uncomparable(left: unknown, right: unknown): string | undefined 
   ]) {
     if (typeof one !== 'string') continue
     const shown = JSON.stringify(one.slice(0, 50))
-    const isDay = LOCAL_DAY.test(one) && typeof other === 'string' && TIME.test(other)
-    if (isDay || bothAre(CERTAIN_DAY, one, other))
+    if (typeof other === 'string' && areDays(one, other))
       return `${shown} is no time such as 2026-01-31, and cannot be compared with one`
     if (isLocalNumber(one) && (isNumeric(other) || isLocalNumber(other)))
       return `${shown} is no number such as 1250.00, and cannot be compared with one`
@@ -29,9 +45,20 @@ export function uncomparable(left: unknown, right: unknown): string | undefined 
   return undefined
 }
 
-const bothAre = (form: RegExp, one: string, other: unknown) =>
-  form.test(one) && typeof other === 'string' && form.test(other)
+/** Whether both are days or times, and the first one is not read as such. */
+function areDays(one: string, other: string): boolean {
+  if (isTime(one)) return false
+  if (isTime(other)) return LOCAL_DAY.test(one) || isCertainDay(one)
+  if (IN_ORDER.test(one) && IN_ORDER.exec(one)?.[1] === IN_ORDER.exec(other)?.[1]) return false
+  return isCertainDay(one) && (isCertainDay(other) || LOCAL_DAY.test(other))
+}
+
+const isTime = (text: string) => parseTime(text) !== undefined
+
+const isCertainDay = (text: string) => CERTAIN_DAYS.some((form) => form.test(text))
 
 /** `1.234` is read as a number. */
 const isLocalNumber = (value: unknown): value is string =>
-  typeof value === 'string' && !isNumeric(value) && LOCAL_NUMBER.test(value)
+  typeof value === 'string' &&
+  !isNumeric(value) &&
+  (LOCAL_NUMBER.test(value) || INDIAN_NUMBER.test(value) || COUNTED_NUMBER.test(value))

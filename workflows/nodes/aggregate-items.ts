@@ -11,13 +11,14 @@ import {
   numberKey,
   parseDecimal,
 } from '../shared/decimal.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
 import { createTurns } from '../shared/turns.ts'
 import { canonical, compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
 import { handleName } from './fields.ts'
-import { fieldReader, itemField, itemList, requireField } from './item-fields.ts'
+import { itemField, itemList, requireField } from './item-fields.ts'
 
 const FUNCTIONS = [
   'count',
@@ -144,22 +145,25 @@ export const aggregateItems = defineNode({
       ],
     },
   },
-  async run({ items, group_by, values, missing }) {
+  async run({ items, group_by, values, missing }, { organization: { id, timezone } }) {
     const named = [...group_by, ...Object.values(values).flatMap(({ field }) => field ?? [])]
     if (missing === 'fail') for (const field of named) requireField(items, field)
-    const turn = createTurns()
+    const turn = createTurns(id)
     const measures = Object.entries(values).map(([name, { function: fn, field }]) => ({ name, fn, field }))
     const computed = async (members: Member[]) => {
       const results: [string, unknown][] = []
       for (const { name, fn, field } of measures) {
-        results.push([name, isMixed(fn, field, members, group_by) ? null : compute(fn, field, members)])
+        results.push([
+          name,
+          isMixed(fn, field, members, group_by) ? null : compute(fn, field, members, timezone),
+        ])
         await turn()
       }
       return Object.fromEntries(results)
     }
     const all = items.map((item, index) => ({ item, index }))
     const groups: { group: Record<string, unknown>; count: number; values: Record<string, unknown> }[] = []
-    for (const { group, members } of grouped(all, group_by))
+    for (const { group, members } of grouped(all, group_by, timezone))
       groups.push({ group, count: members.length, values: await computed(members) })
     return { output: { count: items.length, values: await computed(all), groups } }
   },
@@ -171,13 +175,17 @@ interface Member {
   index: number
 }
 
-function grouped(all: Member[], fields: string[]): { group: Record<string, unknown>; members: Member[] }[] {
+function grouped(
+  all: Member[],
+  fields: string[],
+  timezone: string,
+): { group: Record<string, unknown>; members: Member[] }[] {
   if (fields.length === 0) return []
   const readers = fields.map((field) => ({ field, read: fieldReader(field) }))
   const groups = new Map<string, { group: Record<string, unknown>; members: Member[] }>()
   for (const member of all) {
     const given = readers.map(({ field, read }) => [field, read(member.item) ?? null] as const)
-    const key = JSON.stringify(given.map(([, value]) => identity(value)))
+    const key = JSON.stringify(given.map(([, value]) => identity(value, timezone)))
     const found = groups.get(key)
     if (found) found.members.push(member)
     else groups.set(key, { group: Object.fromEntries(given), members: [member] })
@@ -185,9 +193,9 @@ function grouped(all: Member[], fields: string[]): { group: Record<string, unkno
   return [...groups.values()]
 }
 
-/** A key that is the same for values that `eq` compares as equal. */
-function identity(value: unknown): unknown {
-  const key = sortKey(value)
+/** A key that is the same for values that `eq` compares as equal; a day is its first moment. */
+function identity(value: unknown, timezone: string): unknown {
+  const key = sortKey(value, timezone)
   if (key === undefined) return null
   if (key.rank === 0) return numberKey(value as number | string)
   return key.rank < 4 ? [key.rank, key.value] : [key.rank, canonical(value)]
@@ -224,19 +232,19 @@ interface Present extends Member {
   key: SortKey
 }
 
-function compute(fn: FunctionName, field: string | undefined, members: Member[]): unknown {
+function compute(fn: FunctionName, field: string | undefined, members: Member[], timezone: string): unknown {
   if (field === undefined) return members.length
   const read = fieldReader(field)
   const present = members.flatMap(({ item, index }): Present[] => {
     const value = read(item)
-    const key = sortKey(value)
+    const key = sortKey(value, timezone)
     return key === undefined ? [] : [{ item, index, value, key }]
   })
   switch (fn) {
     case 'count':
       return present.length
     case 'count_distinct':
-      return new Set(present.map(({ value }) => JSON.stringify(identity(value)))).size
+      return new Set(present.map(({ value }) => JSON.stringify(identity(value, timezone)))).size
     case 'sum':
     case 'average':
       return total(fn, field, present)

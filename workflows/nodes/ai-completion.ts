@@ -25,7 +25,7 @@ interface Conversation {
   prompt?: string | undefined
 }
 
-interface CompletionSettings extends Conversation {
+interface CompletionConfig extends Conversation {
   base_url: string
   api_key?: string | undefined
   model: string
@@ -37,7 +37,7 @@ interface CompletionSettings extends Conversation {
 
 /** The request for the next answer; `last`: the model must answer now. */
 export function requestOf(
-  config: CompletionSettings,
+  config: CompletionConfig,
   messages: Message[],
   { idempotencyKey, last }: { idempotencyKey: string; last: boolean },
 ): HttpRequest {

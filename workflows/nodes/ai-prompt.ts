@@ -19,10 +19,10 @@ import {
   type MadeCall,
   toolProblems,
   toolScopes,
-  toolsSetting,
+  toolsSchema,
 } from './ai-tools.ts'
 import { defineNode } from './define.ts'
-import { declaredType, schemaProblems, settingProblems } from './output-schema.ts'
+import { declaredType, outputSchemaProblems, schemaProblems } from './output-schema.ts'
 
 const MAX_TEXT = 500_000
 
@@ -86,7 +86,7 @@ export const aiPrompt = defineNode({
       .record(z.string(), z.unknown())
       .optional()
       .describe('A JSON Schema with `type: object` that the answer must fit. It is also sent to the model.'),
-    tools: toolsSetting,
+    tools: toolsSchema,
     temperature: z.number().min(0).max(2).optional(),
     max_tokens: z.int().min(1).max(1_000_000).optional().describe('The most tokens of the answer.'),
   }),
@@ -110,7 +110,7 @@ export const aiPrompt = defineNode({
           },
         ]
       : []),
-    ...settingProblems(
+    ...outputSchemaProblems(
       isObject(output_schema) && output_schema.type !== 'object'
         ? [{ path: ['type'], message: 'output_schema must have `type: object`', hint: 'write type: object' }]
         : schemaProblems(output_schema),

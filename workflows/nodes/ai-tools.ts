@@ -64,8 +64,8 @@ const TOOLS: Record<string, Tool<never>> = {
 
 const TOOL_NAMES = Object.keys(TOOLS) as [string, ...string[]]
 
-/** The setting `tools` of a node. */
-export const toolsSetting = z
+/** The schema of `tools` in a config. */
+export const toolsSchema = z
   .array(
     z.strictObject({
       tool: z.enum(TOOL_NAMES).describe('What the model may do.'),

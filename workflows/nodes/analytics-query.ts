@@ -63,6 +63,7 @@ export const analyticsQueryNode = defineNode({
       ],
       total: '1250.00',
       totals: [{ currency: 'EUR', value: '1250.00' }],
+      converted: { currency: 'EUR', value: '1250.00' },
     },
   },
   async run(config, { analytics }) {

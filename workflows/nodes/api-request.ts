@@ -16,7 +16,7 @@ import { LIMITS } from '../shared/run-limits.ts'
 import { areWithinSecret } from '../shared/secret-paths.ts'
 import { type Authored, type ConfigProblem, defineNode } from './define.ts'
 import { errorDetails, headerName, httpUrl, scalar, texts, unexpectedStatus } from './http-fields.ts'
-import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
+import { declaredType, outputSchemaProblems, requireFit, schemaProblems } from './output-schema.ts'
 import { readPages } from './pages.ts'
 import { pagesRead, paginate, paginateProblems, typeOfPages } from './paginate.ts'
 import { computedPlaces, hideSecretPlaces, secretPlaces, secretPlacesOf } from './secret-places.ts'
@@ -161,7 +161,7 @@ export const apiRequest = defineNode({
     ...paginateProblems(config, answerType(config.output_schema)),
     ...maskedPages(config),
     ...computedPlaces(config),
-    ...settingProblems(schemaProblems(config.output_schema)),
+    ...outputSchemaProblems(schemaProblems(config.output_schema)),
   ],
   handles: () => [{ name: 'success', description: 'The response has an expected status.' }],
   retry: { max_attempts: 3 },

@@ -68,7 +68,7 @@ export const approval = defineNode({
       })
       .nullable()
       .describe(
-        'The key or user; of type `link` for a decision at the link, with `shown_to` if the API showed it to a key or user.',
+        'Who decided: the `id` of a key or user, or of type `link` somebody at the link, with the key or user in `shown_to` that the API showed it to.',
       ),
     answered_at: z.iso.datetime().nullable(),
   }),
@@ -77,7 +77,7 @@ export const approval = defineNode({
     { name: 'rejected', description: 'The person has rejected.' },
     ...(timeout === undefined ? [] : [{ name: 'expired', description: 'Nobody has decided in time.' }]),
   ],
-  optionalSettings: {
+  optionalVariables: {
     names: ['SMTP_URL', 'MAIL_FROM', 'PUBLIC_URL'],
     isUsed: ({ assignees, escalate_to }) => [assignees, escalate_to].flat().some(mayBeAddress),
     without: 'send no mails',

@@ -45,6 +45,8 @@ export interface RecordKind {
   related: ValueType
   /** The types of its custom fields; absent if they are not known. */
   customFields?: Readonly<Record<string, ValueType>>
+  /** The names of those that are unique. */
+  uniqueFields?: readonly string[]
   /** The values of fields that the organization defines, such as the stages of deals: names as they are stored. */
   values: Readonly<Record<string, readonly string[]>>
   /** Names of the fields that a record has. */
@@ -90,6 +92,7 @@ export interface CustomField {
   /** The values of a selection. */
   options: readonly string[] | null
   sensitive?: boolean | undefined
+  unique?: boolean | undefined
   /** The values of a native field, such as the stages of deals. */
   isNative?: true
 }
@@ -114,6 +117,7 @@ export function withCustomFields(catalogue: Catalogue, fields: CustomFields): Ca
         {
           ...own,
           customFields,
+          uniqueFields: custom.filter(({ unique }) => unique).map(({ name }) => name),
           record: withMembers(own.record, { custom_fields }),
           related: withMembers(own.related, { custom_fields }),
         },

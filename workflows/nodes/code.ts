@@ -3,7 +3,7 @@ import { z } from 'zod'
 import { typeOfSchema } from '../language/value-types.ts'
 import { CODE } from '../shared/limits.ts'
 import { type ConfigProblem, defineNode } from './define.ts'
-import { declaredType, requireFit, schemaProblems, settingProblems } from './output-schema.ts'
+import { declaredType, outputSchemaProblems, requireFit, schemaProblems } from './output-schema.ts'
 
 const mebibytes = (bytes: number) => `${bytes / 1024 / 1024} MiB`
 
@@ -52,7 +52,7 @@ export const code = defineNode({
   retry: { max_attempts: 3 },
   check: ({ code, output_schema }) => [
     ...(typeof code === 'string' && code.length <= CODE.characters ? problemsOf(code) : []),
-    ...settingProblems(schemaProblems(output_schema)),
+    ...outputSchemaProblems(schemaProblems(output_schema)),
   ],
   example: {
     config: {

@@ -42,8 +42,9 @@ export const condition = defineNode({
     output: { result: true },
     handle: 'true',
   },
-  run({ match, conditions }) {
-    const holds = ({ left, operator, right }: (typeof conditions)[number]) => compare(left, operator, right)
+  run({ match, conditions }, { organization: { timezone } }) {
+    const holds = ({ left, operator, right }: (typeof conditions)[number]) =>
+      compare(left, operator, right, timezone)
     const result = match === 'all' ? conditions.every(holds) : conditions.some(holds)
     return { output: { result }, handle: String(result) }
   },

@@ -1,31 +1,19 @@
 import { z } from 'zod'
-import type { RateTable } from '../effects/rates.ts'
 import { parseDuration } from '../language/duration.ts'
 import { NodeError } from '../language/node-error.ts'
+import { DECIMAL, decimalText, divide, multiply, parseDecimal, ROUNDINGS } from '../shared/decimal.ts'
 import {
-  DECIMAL,
-  type Decimal,
-  decimalText,
-  divide,
-  integer,
-  multiply,
-  parseDecimal,
-  ROUNDINGS,
-} from '../shared/decimal.ts'
+  crossRate,
+  FIXED_RATES,
+  perEuro,
+  placesOf,
+  plainRate,
+  type Rate,
+  type RateTable,
+  ratedCurrencies,
+} from '../shared/exchange-rates.ts'
 import { defineNode, type NodeContext } from './define.ts'
 import { duration } from './fields.ts'
-
-/** Units for one euro that are fixed by law or treaty: valid without a source of rates, or if it does not list them. */
-const FIXED: Readonly<Record<string, string>> = {
-  EUR: '1',
-  BAM: '1.95583',
-  BGN: '1.95583',
-  CVE: '110.265',
-  HRK: '7.53450',
-  KMF: '491.96775',
-  XAF: '655.957',
-  XOF: '655.957',
-}
 
 const RATE_DECIMALS = 10
 
@@ -88,15 +76,19 @@ export const convertCurrency = defineNode({
     },
   },
   async run({ amount, from, to, rate: own, decimals, rounding, max_age }, ctx) {
-    const isFixed = [from, to].every((code) => Object.hasOwn(FIXED, code))
+    const isFixed = [from, to].every((code) => Object.hasOwn(FIXED_RATES, code))
     const table = own !== undefined || from === to || isFixed ? undefined : await latest(ctx)
     if (table && max_age !== undefined) requireFresh(table, max_age, ctx.now)
     const rate =
-      own !== undefined ? plain(own) : from === to ? plain(1) : over(perEuro(to, table), perEuro(from, table))
+      own !== undefined
+        ? plainRate(own)
+        : from === to
+          ? plainRate(1)
+          : crossRate(euroRate(to, table), euroRate(from, table))
     const converted = multiply(parseDecimal(amount)!, rate.above)
     return {
       output: {
-        amount: decimalText(divide(converted, rate.below, decimals ?? decimalsOf(to), rounding)),
+        amount: decimalText(divide(converted, rate.below, decimals ?? placesOf(to), rounding)),
         currency: to,
         rate: decimalText(divide(rate.above, rate.below, RATE_DECIMALS, 'half_even')),
         rates_date: table?.date ?? null,
@@ -116,32 +108,13 @@ async function latest({ rates, node }: NodeContext<'rates'>): Promise<RateTable>
   }
 }
 
-/** A rate as a fraction: nothing is rounded before the result. */
-interface Rate {
-  above: Decimal
-  /** Greater than 0. */
-  below: Decimal
-}
-
-/** @param rate a decimal as in DECIMAL. */
-const plain = (rate: string | number): Rate => ({ above: parseDecimal(rate)!, below: integer(1) })
-
-const over = (a: Rate, b: Rate): Rate => ({
-  above: multiply(a.above, b.below),
-  below: multiply(a.below, b.above),
-})
-
 /** A currency's units for one euro. Throws NodeError `unknown_currency`. */
-function perEuro(code: string, table: RateTable | undefined): Rate {
-  const { base, rates = {} } = table ?? {}
-  const all = base === undefined ? {} : { ...rates, [base]: '1' }
-  const euro = all.EUR
-  if (Object.hasOwn(all, code) && euro !== undefined) return over(plain(all[code]!), plain(euro))
-  if (Object.hasOwn(FIXED, code)) return plain(FIXED[code]!)
-  const known = [...new Set([...Object.keys(all), ...Object.keys(FIXED)])].sort().join(', ')
+function euroRate(code: string, table: RateTable | undefined): Rate {
+  const rate = perEuro(code, table)
+  if (rate) return rate
   throw new NodeError(
     'unknown_currency',
-    `There is no rate of ${code}: there are ${known}. Or give a \`rate\`.`,
+    `There is no rate of ${code}: there are ${ratedCurrencies(table).join(', ')}. Or give a \`rate\`.`,
   )
 }
 
@@ -151,8 +124,3 @@ function requireFresh({ date }: RateTable, max_age: string, now: Date): void {
     retryable: true,
   })
 }
-
-/** The decimals of a currency, by ISO 4217. */
-const decimalsOf = (code: string) =>
-  new Intl.NumberFormat('en', { style: 'currency', currency: code }).resolvedOptions()
-    .maximumFractionDigits ?? 2

@@ -160,7 +160,7 @@ export const crmManager = defineNode({
   customFields: customFieldsOf,
   outputType,
   firstOnly,
-  settingSchemas,
+  keySchemas,
   raises,
   example: {
     config: {
@@ -285,7 +285,7 @@ function outputType(
   }
 }
 
-function settingSchemas({ operation, entity }: Authored, { entities }: Catalogue) {
+function keySchemas({ operation, entity }: Authored, { entities }: Catalogue) {
   const kind = kindOf(entity, entities)
   if (!kind || !WRITES.includes(operation)) return []
   return WRITTEN.map((member) => ({

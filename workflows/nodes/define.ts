@@ -34,7 +34,7 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   alsoCalled?: readonly string[]
   /** The handles that the author names: each must lead somewhere. Default none. */
   cases?: (config: Authored) => string[]
-  /** Whether the settings are only compared: a missing value is no problem. */
+  /** Whether its values are only compared: a missing value is no problem. */
   compared?: true
   /** One or two sentences: what it does and when to use it. */
   description: string
@@ -57,7 +57,7 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** Only for loops: the body runs until a condition holds; it reads `previous` instead of `item`. */
   repeats?: true
   /**
-   * The settings that are rendered for each item of a list, which they read as `item` and `index`. The interpreter
+   * The keys whose values are rendered for each item of a list, which they read as `item` and `index`. The interpreter
    * renders those of a loop in the scope of its body; other nodes get the text as written, and call `renderItems`.
    */
   perItem?: readonly string[] | ((config: Authored) => readonly string[])
@@ -76,17 +76,17 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   outputType?: (config: Authored, context: TypeContext) => ValueType
   /** The events that it raises, as far as they are known, and the names of the fields that it writes. */
   raises?: (config: Authored, catalogue: Pick<Catalogue, 'entities'>) => Raised
-  /** The settings that name a field of the items in `items`. */
+  /** The keys that name a field of the items in `items`. */
   itemFields?: (config: Authored) => { path: PropertyKey[]; field: string }[]
   /** The comparisons of values with others that the config names. */
   comparisons?: (config: Authored) => Comparison[]
-  /** The schemas of settings that depend on the config, such as the fields of a record, each with its path. */
-  settingSchemas?: (config: Authored, catalogue: Catalogue) => { path: PropertyKey[]; schema: z.ZodType }[]
-  /** The setting that names an event which it raises: any but those of the service. */
+  /** The schemas of values that depend on the config, such as the fields of a record, each with its path. */
+  keySchemas?: (config: Authored, catalogue: Catalogue) => { path: PropertyKey[]; schema: z.ZodType }[]
+  /** The key that names an event which it raises: any but those of the service. */
   emits?: string
-  /** The settings that are HTML. Default none. */
+  /** The keys whose values are HTML. Default none. */
   html?: readonly string[]
-  /** The settings that are email addresses, or lists of them. Default none. */
+  /** The keys whose values are email addresses, or lists of them. Default none. */
   addresses?: readonly string[]
   /** The list of the output that has only the first of what there is; undefined if the config says how many. */
   firstOnly?: (config: Authored) => FirstOnly | undefined
@@ -104,24 +104,24 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   /** The defaults of an external node's `retry`. Without them: one attempt. */
   retry?: Omit<RetrySpec, 'max_interval'>
   /**
-   * Settings that are rendered while the node waits, each with the root that only it can read. `run` gets the text as
-   * written.
+   * The keys whose values are rendered while the node waits, each with the root that only it can read. `run` gets the
+   * text as written.
    */
   late?: Readonly<Record<string, string>>
-  /** The type of the root of the late settings; default: that of the output. */
+  /** The type of the root that late values read; default: that of the output. */
   lateType?: (config: Authored, context: TypeContext) => ValueType
-  /** Placeholders that it renders besides those of the config, under the settings that stand for them: default none. */
+  /** Placeholders that it renders besides those of the config, under the keys that stand for them: default none. */
   reads?: (config: Authored) => Authored
   /** Whether it stores more data: default for `write` nodes, but those that only delete. */
   grows?: (config: Authored) => boolean
-  /** Settings that are passed as written: `{{` in them is plain text. */
+  /** The keys whose values are passed as written: `{{` in them is plain text. */
   verbatim?: readonly string[]
-  /** Whether a path into the output leads to a value that the settings mask; default: none does. */
+  /** Whether a path into the output leads to a value that the config masks; default: none does. */
   isMasked?: (config: Authored, path: readonly string[]) => boolean
   /** The end of a node that returned `wait_for`. */
   answered?: (answer: Answer) => { output: Output; handle: string }
-  /** The settings of the service without which the node does less. */
-  optionalSettings?: OptionalSettings
+  /** The environment variables of the service without which the node does less. */
+  optionalVariables?: OptionalVariables
   /** Whether it answers the sender of the incoming webhook that started the run, which counts once. */
   responds?: true
   /** The outputs of a run that it ends, in place of those of the workflow; undefined if it leaves them. */
@@ -151,7 +151,7 @@ export interface NodeType
     | 'responds'
     | 'deprecated'
     | 'emits'
-    | 'optionalSettings'
+    | 'optionalVariables'
     | 'repeats'
   > {
   alsoCalled: readonly string[]
@@ -167,7 +167,7 @@ export interface NodeType
   raises(config: Authored, catalogue: Pick<Catalogue, 'entities'>): Raised
   itemFields(config: Authored): { path: PropertyKey[]; field: string }[]
   comparisons(config: Authored): Comparison[]
-  settingSchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
+  keySchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
   html: readonly string[]
   addresses: readonly string[]
   firstOnly(config: Authored): FirstOnly | undefined
@@ -185,8 +185,8 @@ export interface NodeType
   engines: readonly number[]
   awaits(config: Authored): { event: unknown; path: PropertyKey[] }[]
   workflows(config: Authored): NamedWorkflow[]
-  /** The settings of the service without which it fails. */
-  settings: readonly string[]
+  /** The environment variables of the service without which it fails. */
+  variables: readonly string[]
   customFields(config: Authored): UsedCustomField[]
   retry: Omit<RetrySpec, 'max_interval'>
   late: Readonly<Record<string, string>>
@@ -198,7 +198,7 @@ export interface NodeType
 /** What the type of an output can depend on. */
 export interface TypeContext {
   catalogue: Catalogue
-  /** The type of a setting, with its placeholders. */
+  /** The type of a value of the config, with its placeholders. */
   typeOf(value: unknown): ValueType
   /** The type of the result of an item of a loop. */
   result(): ValueType
@@ -210,7 +210,7 @@ export interface FirstOnly {
   most: number
   /** The fields of the output that say whether there are more. */
   others: readonly string[]
-  /** The setting that makes it longer. */
+  /** The key that makes it longer. */
   all: string
 }
 
@@ -237,7 +237,7 @@ export interface NamedWorkflow {
   inputs?: { values: Record<string, unknown>; path: PropertyKey[] }
 }
 
-export interface OptionalSettings {
+export interface OptionalVariables {
   names: readonly string[]
   /** Whether this use of the node needs them. */
   isUsed(config: Authored): boolean
@@ -281,7 +281,7 @@ export interface ConfigProblem extends Pick<Problem, 'code' | 'message' | 'hint'
  * - `wait_for`: it waits for an answer, from which `answered` makes its output.
  * - `end`: it ends the whole run, with its own outputs or those of the workflow.
  * - `loop`: its body runs for each item; it leaves by `handle` when all are done.
- * - `turns`: its body runs until its setting `until` holds.
+ * - `turns`: its body runs until `until` of its config holds.
  */
 export type NodeResult<Output = unknown> =
   | { output: Output; handle?: string }
@@ -325,9 +325,9 @@ export interface NodeFacts {
   idempotencyKey: string
   /** Aborted on timeout and cancellation. */
   signal: AbortSignal
-  /** Renders the text of one of the settings `perItem` for each item. Throws NodeError. */
+  /** Renders a text of `perItem` for each item. Throws NodeError. */
   renderItems(text: string, items: readonly unknown[]): Promise<string[]>
-  /** Renders a late setting, with its root among `values`. Throws NodeError. */
+  /** Renders a late text, with its root among `values`. Throws NodeError. */
   renderWith(text: string, values: Scope): unknown
   /** Makes a computation that may take long. */
   compute: Compute
@@ -377,7 +377,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     raises: node.raises ?? (() => ({ events: [], fields: [] })),
     itemFields: node.itemFields ?? (() => []),
     comparisons: node.comparisons ?? (() => []),
-    settingSchemas: node.settingSchemas ?? (() => []),
+    keySchemas: node.keySchemas ?? (() => []),
     html: node.html ?? [],
     addresses: node.addresses ?? [],
     firstOnly: node.firstOnly ?? (() => undefined),
@@ -393,7 +393,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     awaits: node.awaits ?? (() => []),
     workflows: node.workflows ?? (() => []),
     customFields: node.customFields ?? (() => []),
-    settings: effects.flatMap((name) => ports[name].settings ?? []),
+    variables: effects.flatMap((name) => ports[name].variables ?? []),
     retry: node.retry ?? {},
     late: node.late ?? {},
     lateType: node.lateType ?? node.outputType ?? (() => typeOfSchema(node.output)),

@@ -2,6 +2,7 @@ import { z } from 'zod'
 import { weightOf } from '../language/expressions/work.ts'
 import { NodeError } from '../language/node-error.ts'
 import { INTEGER, itemsOf, listOf, members } from '../language/value-types.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { LIST } from '../shared/limits.ts'
 import { meantField } from '../shared/misspelt-field.ts'
 import { CONDITION_OPERATORS, operandsOf } from '../shared/operators.ts'
@@ -9,7 +10,7 @@ import { createTurns } from '../shared/turns.ts'
 import { comparison } from './compare.ts'
 import { comparedValues } from './compared-values.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, fieldsNamed, itemField, itemList, missingField } from './item-fields.ts'
+import { fieldsNamed, itemField, itemList, missingField } from './item-fields.ts'
 
 const condition = z
   .strictObject({
@@ -85,7 +86,7 @@ export const filterItems = defineNode({
       removed: 2,
     },
   },
-  async run({ items, match, conditions }) {
+  async run({ items, match, conditions }, { organization }) {
     for (const { field } of conditions) {
       const meant = field === undefined ? undefined : meantField(items, field)
       if (field !== undefined && meant !== undefined) throw missingField(field, `did you mean ${meant}?`)
@@ -93,11 +94,11 @@ export const filterItems = defineNode({
     const tests = conditions.map(({ field, operator, right }) => ({
       field,
       read: fieldReader(field),
-      holds: comparison(operator, right),
+      holds: comparison(operator, right, organization.timezone),
       // A list is searched in constant time.
       cost: operator === 'in' || operator === 'not_in' ? 1 : costOf(right),
     }))
-    const turn = createTurns()
+    const turn = createTurns(organization.id)
     const kept: unknown[] = []
     let left: number = LIST.comparisons
     for (const [index, item] of items.entries()) {

@@ -36,8 +36,10 @@ export const formatDate = defineNode({
     timezone: z
       .string()
       .refine(isTimezone, NO_TIMEZONE)
-      .default('UTC')
-      .describe('The time zone of the result, and of a value without an offset: `{{ org.timezone }}`.'),
+      .optional()
+      .describe(
+        'The time zone of the result, and of a value without an offset: `Europe/Zurich`. Default: that of the organization.',
+      ),
     add: z
       .strictObject({
         years: amount(1_000),
@@ -95,7 +97,8 @@ export const formatDate = defineNode({
       unix: 1775224800,
     },
   },
-  run({ value, read_as, timezone, add, format }, { now }) {
+  run({ value, read_as, add, format, ...given }, { now, organization }) {
+    const timezone = given.timezone ?? organization.timezone
     const read = value === 'now' ? now : readTime(value, read_as, timezone)
     if (!read || !isWritable(read)) throw invalidDate(value, read_as)
     const moment = add ? addTime(read, add, timezone) : read

@@ -93,8 +93,8 @@ export const REPEAT_TYPES = loopTypes(true)
 
 const emitters = Object.values(nodeTypes).filter(({ emits }) => emits !== undefined)
 
-/** The types that raise events of any name, each with the setting that has it. */
-export const EMITTERS = emitters.map(({ type, emits }) => ({ type, setting: emits! }))
+/** The types that raise events of any name, each with the key of its config that holds the name. */
+export const EMITTERS = emitters.map(({ type, emits }) => ({ type, key: emits! }))
 
 /** The same, for messages. */
 export const EMIT_TYPES = emitters.map(({ type }) => type).join(' or ')

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { NodeError } from '../language/node-error.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
 import { nearest } from '../shared/nearest.ts'
@@ -52,17 +53,3 @@ export function requireField(items: readonly unknown[], field: string): void {
 /** The error for a field that no item has. */
 export const missingField = (field: string, hint: string): NodeError =>
   new NodeError('missing_field', `No item has the field ${field}: ${hint}`, { details: { field } })
-
-/** The reader of a field; undefined for an item that does not have it. Without a name: the item itself. */
-export function fieldReader(field: string | undefined): (item: unknown) => unknown {
-  if (field === undefined) return (item) => item
-  const path = field.split('.')
-  return (item) => {
-    let value = item
-    for (const key of path) {
-      if (!isObject(value) || !Object.hasOwn(value, key)) return undefined
-      value = value[key]
-    }
-    return value
-  }
-}

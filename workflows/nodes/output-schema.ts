@@ -87,8 +87,8 @@ function meant(keyword: string, schema: object): string {
   return near === undefined ? REMOVE : `did you mean ${near}?`
 }
 
-/** The problems of a schema as those of the setting `output_schema`. */
-export const settingProblems = (problems: readonly Place[]): ConfigProblem[] =>
+/** The problems of a schema as those of `output_schema` in a config. */
+export const outputSchemaProblems = (problems: readonly Place[]): ConfigProblem[] =>
   problems.map(({ path, ...problem }) => ({
     code: 'invalid_config',
     ...problem,

@@ -1,6 +1,6 @@
 import { NodeError } from '../language/node-error.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { MASK } from '../shared/secret-names.ts'
-import { fieldReader } from './item-fields.ts'
 import type { Paginate } from './paginate.ts'
 
 /** Where a page begins. A link may hold masked secrets, since it is stored between attempts. */
@@ -27,9 +27,9 @@ export const firstPosition = ({ page }: Paginate): Position => (page ? { page: p
 export function positionAfter(
   at: Position,
   answer: Page & { count: number },
-  settings: Paginate,
+  paginate: Paginate,
 ): Position | undefined {
-  const { link_header, next, cursor, page } = settings
+  const { link_header, next, cursor, page } = paginate
   if (page) return answer.count === 0 ? undefined : { page: ('page' in at ? at.page : page.from) + page.step }
   if (link_header !== undefined) {
     const link = linkIn(answer.headers.link ?? '', link_header)

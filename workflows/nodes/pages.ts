@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 import type { HttpRequest, HttpResponse } from '../effects/http.ts'
 import { NodeError } from '../language/node-error.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIMITS } from '../shared/run-limits.ts'
 import type { NodeFacts } from './define.ts'
-import { fieldReader } from './item-fields.ts'
 import { firstPosition, type Position, positionAfter, urlOf } from './page-position.ts'
 import type { Paginate } from './paginate.ts'
 

@@ -1,9 +1,10 @@
 import { z } from 'zod'
 import { itemsOf, listOf, members } from '../language/value-types.ts'
+import { fieldReader } from '../shared/field-reader.ts'
 import { LIST } from '../shared/limits.ts'
 import { compareKeys, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
-import { fieldReader, fieldsNamed, itemField, itemList, requireField } from './item-fields.ts'
+import { fieldsNamed, itemField, itemList, requireField } from './item-fields.ts'
 
 export const sortItems = defineNode({
   type: 'sort_items',
@@ -61,13 +62,16 @@ export const sortItems = defineNode({
       ],
     },
   },
-  run({ items, by, missing }) {
+  run({ items, by, missing }, { organization: { timezone } }) {
     if (missing === 'fail') for (const { field } of by) requireField(items, field)
     const fields = by.map(({ field, direction }) => ({
       read: fieldReader(field),
       sign: direction === 'asc' ? 1 : -1,
     }))
-    const rows = items.map((item) => ({ item, keys: fields.map(({ read }) => sortKey(read(item))) }))
+    const rows = items.map((item) => ({
+      item,
+      keys: fields.map(({ read }) => sortKey(read(item), timezone)),
+    }))
     rows.sort((a, b) => {
       for (let index = 0; index < fields.length; index++) {
         const order = inDirection(fields[index]!.sign, a.keys[index], b.keys[index])

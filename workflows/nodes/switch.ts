@@ -64,9 +64,9 @@ export const switchNode = defineNode({
     output: { value: 'mql', case: 'marketing' },
     handle: 'marketing',
   },
-  run({ value, cases }) {
+  run({ value, cases }, { organization: { timezone } }) {
     const found = Object.entries(cases).find(([, wanted]) =>
-      (Array.isArray(wanted) ? wanted : [wanted]).some((item) => equal(value, item)),
+      (Array.isArray(wanted) ? wanted : [wanted]).some((item) => equal(value, item, timezone)),
     )
     const handle = found?.[0] ?? 'default'
     return { output: { value, case: handle }, handle }

@@ -30,8 +30,10 @@ export const waitUntil = defineNode({
     timezone: z
       .string()
       .refine(isTimezone, NO_TIMEZONE)
-      .default('UTC')
-      .describe('The time zone of a time without an offset, and of a date.'),
+      .optional()
+      .describe(
+        'The time zone of a time without an offset, and of a date. Default: that of the organization.',
+      ),
   }),
   output: z.strictObject({ until: z.iso.datetime().describe('The time, in UTC.') }),
   handles: () => [{ name: 'success', description: 'The time has come.' }],
@@ -40,8 +42,8 @@ export const waitUntil = defineNode({
     inputs: { trigger: { record: { expected_close_date: '2026-07-01' } } },
     output: { until: '2026-06-30T22:00:00.000Z' },
   },
-  run({ until, timezone }, { now }) {
-    const moment = parseTime(until, timezone)!
+  run({ until, timezone }, { now, organization }) {
+    const moment = parseTime(until, timezone ?? organization.timezone)!
     const output = { until: moment.toISOString() }
     if (moment <= now) return { output }
     const latest = new Date(now)

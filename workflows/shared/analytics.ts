@@ -98,6 +98,13 @@ export const analyticsResult = z.strictObject({
   totals: z
     .array(z.strictObject({ currency: z.string().optional(), value: analyticsRow.shape.value }))
     .describe('The same for each currency; one entry if the metric is not money.'),
+  converted: z
+    .strictObject({ currency: z.string(), value: z.string().nullable() })
+    .nullable()
+    .optional()
+    .describe(
+      'For money: the total in the currency of the organization, by its exchange rates. Null: a currency has none.',
+    ),
 })
 
 export type AnalyticsResult = z.output<typeof analyticsResult>

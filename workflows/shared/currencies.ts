@@ -1,4 +1,4 @@
-import { isObject } from './is-object.ts'
+import { fieldReader } from './field-reader.ts'
 
 /** The last segment of a path to an amount of money. */
 const OF_MONEY = /(^|[._])(amount|price|total|subtotal|cost|fee|sum|net|gross|balance|budget|revenue)$/i
@@ -16,21 +16,18 @@ export interface Currencies {
  * currencies cannot be added. An item without an amount adds none.
  */
 export function currenciesOf(items: readonly unknown[], field: string): Currencies {
-  const ofAmount = field.split('.')
-  const path = [...ofAmount.slice(0, -1), 'currency']
+  const path = [...field.split('.').slice(0, -1), 'currency'].join('.')
+  const [readCode, readAmount] = [fieldReader(path), fieldReader(field)]
   const codes = new Map<string, string>()
   if (OF_MONEY.test(field))
     for (const item of items) {
-      const code = valueAt(item, path)
-      const amount = valueAt(item, ofAmount) ?? ''
+      const code = readCode(item)
+      const amount = readAmount(item) ?? ''
       if (amount === '' || typeof code !== 'string' || code === '') continue
       if (!codes.has(code.toUpperCase())) codes.set(code.toUpperCase(), code)
     }
-  return { path: path.join('.'), codes: [...codes.values()].sort() }
+  return { path, codes: [...codes.values()].sort() }
 }
-
-const valueAt = (item: unknown, path: readonly string[]) =>
-  path.reduce<unknown>((at, key) => (isObject(at) ? at[key] : undefined), item)
 
 export const mixedCurrencies = (field: string, { codes }: Currencies): string =>
   `${field} is in ${codes.slice(0, 5).join(' and ')}, and amounts of several currencies cannot be added`

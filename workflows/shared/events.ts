@@ -1,5 +1,13 @@
 import { nearest } from './nearest.ts'
-import { capitalized, type KindObject, kindObjects, withArticle } from './record-kinds.ts'
+import {
+  capitalized,
+  type KindObject,
+  kindNames,
+  kindObjects,
+  mergeableKinds,
+  RECORD_KINDS,
+  withArticle,
+} from './record-kinds.ts'
 
 /** An event that an outgoing webhook can select. */
 export interface CatalogueEvent {
@@ -12,7 +20,7 @@ export interface CatalogueEvent {
   subject: KindObject | 'run' | 'approval' | 'webhook' | 'any'
 }
 
-/** The actions of every record kind, with their words in titles. */
+/** The actions of the record kinds, with their words in titles. Only those of `mergeableKinds` are merged. */
 export const ACTIONS = {
   created: 'created',
   updated: 'updated',
@@ -23,16 +31,19 @@ export const ACTIONS = {
 
 /** The events that the service itself raises. To add one: a line below, and the code that inserts it. */
 const SERVICE_EVENTS: readonly CatalogueEvent[] = [
-  ...kindObjects.flatMap((kind) =>
-    Object.entries(ACTIONS).map(([action, done]) => ({
-      name: `${kind}.${action}`,
-      title: `${capitalized(withArticle(kind))} was ${done}`,
-      subject: kind,
-    })),
-  ),
-  { name: 'deal.stage_changed', title: 'A deal moved to another stage', subject: 'deal' },
-  { name: 'deal.won', title: 'A deal was won', subject: 'deal' },
-  { name: 'deal.lost', title: 'A deal was lost', subject: 'deal' },
+  ...kindNames.flatMap((kind) => {
+    const subject = RECORD_KINDS[kind]
+    return Object.entries(ACTIONS)
+      .filter(([action]) => action !== 'merged' || mergeableKinds.some((mergeable) => mergeable === kind))
+      .map(([action, done]) => ({
+        name: `${subject}.${action}`,
+        title: `${capitalized(withArticle(subject))} was ${done}`,
+        subject,
+      }))
+  }),
+  { name: 'deal.stage_changed', title: 'A deal that exists moved to another stage', subject: 'deal' },
+  { name: 'deal.won', title: 'A deal was won, or created as won', subject: 'deal' },
+  { name: 'deal.lost', title: 'A deal was lost, or created as lost', subject: 'deal' },
   { name: 'task.assigned', title: 'A task was assigned', subject: 'task' },
   { name: 'task.reminder', title: 'The time of the reminder of a task has come', subject: 'task' },
   { name: 'task.completed', title: 'A task was completed', subject: 'task' },

@@ -72,12 +72,12 @@ export const SECRETS = {
   part: 12,
 } as const
 
-/** The settings of an organization, which nodes read as `env.<name>`. */
+/** The environment variables of an organization, which nodes read as `env.<name>`. */
 export const ENV = {
   count: 100,
   /** Characters of one value. */
   characters: 4_096,
-  /** Bytes of all settings as JSON: each segment of a run reads them. */
+  /** Bytes of all of them as JSON: each segment of a run reads them. */
   bytes: 32_768,
 } as const
 
@@ -276,6 +276,11 @@ export const LOOP = {
   concurrency: 50,
   /** Items of all loops of a run in progress: each segment loads their nodes. A nested loop always gets one. */
   open: 200,
+  /**
+   * Nodes of the bodies of these items, with those of loops in them. Each that waits is an event of the history of a
+   * resumed run: Temporal terminates a workflow with 51,200 events, so that the run could never be resumed.
+   */
+  nodes: 10_000,
   /** Loops of one workflow: the analysis of bodies takes time in proportion to loops × edges. */
   perWorkflow: 50,
   /** Levels of nested loops. */
@@ -318,7 +323,7 @@ export const DOCUMENT = {
 /** A CSV file. */
 export const CSV = {
   /**
-   * Bytes of a row with its delimiters; a text field holds 65,536 characters. A longer row has usually lost a quote.
+   * Bytes of a row with its delimiters; a text field holds 100,000 characters. A longer row has usually lost a quote.
    */
   rowBytes: 1024 * 1024,
   columns: 1_000,

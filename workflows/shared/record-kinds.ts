@@ -23,6 +23,10 @@ export const TARGET_KINDS = ['contacts', 'companies', 'deals', 'tasks'] as const
 export const kindNames = Object.keys(RECORD_KINDS) as KindName[]
 export const kindObjects = Object.values(RECORD_KINDS)
 
+/** The kinds whose records can be duplicates, to be merged. There is only one consent for each of its keys. */
+export const mergeableKinds = kindNames.filter((kind) => kind !== 'consents')
+export type MergeableKind = (typeof mergeableKinds)[number]
+
 /** `a contact`, `an activity`, `a line item`. */
 export const withArticle = (noun: string): string =>
   `${/^[aeiou]/.test(noun) ? 'an' : 'a'} ${noun.replace('_', ' ')}`

@@ -27,6 +27,8 @@ export interface Limits {
   totalBytes: number
   /** Items of all loops of a run that are in progress at the same time. */
   openItems: number
+  /** Nodes of the bodies of these items, with those of loops in them. */
+  openNodes: number
   /** Calls of a run that are in progress at the same time. */
   openCalls: number
   /** Characters of a run's details in the Temporal UI. */
@@ -43,6 +45,7 @@ export const LIMITS: Limits = {
   runBytes: 8 * 1024 * 1024,
   totalBytes: 512 * 1024 * 1024,
   openItems: LOOP.open,
+  openNodes: LOOP.nodes,
   openCalls: OPEN_CALLS,
   detailsCharacters: 2_000,
 }

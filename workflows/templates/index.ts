@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { parse } from 'yaml'
+import { envReferences } from '../authoring/env-references.ts'
 import { lowerSpec } from '../authoring/lower.ts'
 import { specSchema } from '../authoring/schema.ts'
-import { settingReferences } from '../authoring/setting-references.ts'
 import { withoutVerbatim } from '../authoring/verbatim.ts'
 import { ports } from '../effects/index.ts'
 import { findNodeType } from '../nodes/index.ts'
@@ -76,7 +76,7 @@ export const TEMPLATE_CATEGORIES = Object.keys(TEMPLATES) as TemplateCategory[]
 export interface Requirements {
   /** Names of secrets. */
   secrets: string[]
-  /** Names of settings that it reads as `env.<name>`. */
+  /** Names of environment variables that it reads as `env.<name>`. */
   env: string[]
   custom_fields: NeededField[]
   /** Environment variables of the service. */
@@ -107,11 +107,11 @@ function read(id: string, category: TemplateCategory, custom_fields: NeededField
   const spec = readFileSync(new URL(`${category}/${id}.yaml`, import.meta.url), 'utf8')
   const lowered = lowerSpec(specSchema.parse(parse(spec)))
   const { definition } = lowered
-  const settings = settingReferences(withoutVerbatim(lowered))
-  const named = (root: string) => unique(settings.filter((one) => one.root === root).map(({ name }) => name))
+  const read = envReferences(withoutVerbatim(lowered))
+  const named = (root: string) => unique(read.filter((one) => one.root === root).map(({ name }) => name))
   const nodeTypes = unique(definition.nodes.map(({ type }) => type))
   const effects = nodeTypes.flatMap((type) => findNodeType(type)?.effects ?? [])
-  const service_settings = unique(effects.flatMap((effect) => ports[effect].settings ?? []))
+  const service_settings = unique(effects.flatMap((effect) => ports[effect].variables ?? []))
   return {
     id,
     category,

@@ -100,33 +100,7 @@ function page({ session }: View, delivery: Details): Page {
           </p>
         )}
         <div class="columns">
-          <Card title="Attempts" flush>
-            {delivery.attempts.length === 0 && <p class="muted">None yet.</p>}
-            <div class="rows">
-              {[...delivery.attempts].reverse().map((attempt, i) => (
-                <details key={attempt.attempt} id={`attempt-${attempt.attempt}`} open={i === 0}>
-                  <summary>
-                    <Icon name="chevron-right" />
-                    <span class="number">#{attempt.attempt}</span>
-                    <Status of={attempt.status} />
-                    <span class="grow">{attempt.error ?? ''}</span>
-                    <span class="number">{attempt.http_status}</span>
-                    <Duration ms={attempt.duration_ms} />
-                    <Time at={attempt.started_at} />
-                  </summary>
-                  <div class="inside">
-                    {attempt.response_body === null && attempt.response_headers === null && (
-                      <p class="muted">There was no response.</p>
-                    )}
-                    {attempt.response_headers && (
-                      <Json value={attempt.response_headers} label="the headers" />
-                    )}
-                    {attempt.response_body && <Json value={attempt.response_body} label="the body" />}
-                  </div>
-                </details>
-              ))}
-            </div>
-          </Card>
+          <AttemptsCard attempts={delivery.attempts} />
           <div class="stack">
             <Card title="Delivery">
               <Facts
@@ -160,4 +134,35 @@ function page({ session }: View, delivery: Details): Page {
       </>
     ),
   }
+}
+
+/** The last attempt first, and open. */
+function AttemptsCard({ attempts }: Pick<Details, 'attempts'>) {
+  return (
+    <Card title="Attempts" flush>
+      {attempts.length === 0 && <p class="muted">None yet.</p>}
+      <div class="rows">
+        {[...attempts].reverse().map((attempt, i) => (
+          <details key={attempt.attempt} id={`attempt-${attempt.attempt}`} open={i === 0}>
+            <summary>
+              <Icon name="chevron-right" />
+              <span class="number">#{attempt.attempt}</span>
+              <Status of={attempt.status} />
+              <span class="grow">{attempt.error ?? ''}</span>
+              <span class="number">{attempt.http_status}</span>
+              <Duration ms={attempt.duration_ms} />
+              <Time at={attempt.started_at} />
+            </summary>
+            <div class="inside">
+              {attempt.response_body === null && attempt.response_headers === null && (
+                <p class="muted">There was no response.</p>
+              )}
+              {attempt.response_headers && <Json value={attempt.response_headers} label="the headers" />}
+              {attempt.response_body && <Json value={attempt.response_body} label="the body" />}
+            </div>
+          </details>
+        ))}
+      </div>
+    </Card>
+  )
 }

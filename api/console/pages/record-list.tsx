@@ -3,6 +3,7 @@ import { ROLE_SCOPES } from '../../../db/model/access/roles.ts'
 import type { KindName } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { firstCharacters } from '../../../db/model/records/values.ts'
+import { FILTER_OPERATORS, type FilterOperator } from '../../../workflows/shared/operators.ts'
 import { allows } from '../../http/scopes.ts'
 import { ActionButton, LinkButton } from '../components/button.tsx'
 import { Code } from '../components/code.tsx'
@@ -263,9 +264,9 @@ function Tools({ schema, columns }: { schema: RecordSchema; columns: Shown[] }) 
           <label>
             Is
             <select name="operator">
-              {OPERATORS.map(([operator, words]) => (
+              {FILTER_OPERATORS.map((operator) => (
                 <option key={operator} value={operator}>
-                  {words}
+                  {WORDS[operator]}
                 </option>
               ))}
             </select>
@@ -305,21 +306,24 @@ function Tools({ schema, columns }: { schema: RecordSchema; columns: Shown[] }) 
   )
 }
 
-const OPERATORS: [string, string][] = [
-  ['eq', 'is'],
-  ['ne', 'is not'],
-  ['contains', 'contains'],
-  ['starts_with', 'starts with'],
-  ['in', 'is one of (a,b)'],
-  ['nin', 'is none of (a,b)'],
-  ['gt', 'is more than'],
-  ['gte', 'is at least'],
-  ['lt', 'is less than'],
-  ['lte', 'is at most'],
-  ['between', 'is between (a,b)'],
-  ['has', 'has'],
-  ['is_null', 'is empty'],
-]
+/** How the choice of operators and the filters that apply name them. */
+const WORDS: Record<FilterOperator, string> = {
+  eq: 'is',
+  ne: 'is not',
+  contains: 'contains',
+  starts_with: 'starts with',
+  in: 'is one of (a,b)',
+  nin: 'is none of (a,b)',
+  gt: 'is more than',
+  gte: 'is at least',
+  lt: 'is less than',
+  lte: 'is at most',
+  between: 'is between (a,b)',
+  has: 'has',
+  has_not: 'does not have',
+  not_since: 'is before (or never)',
+  is_null: 'is empty',
+}
 
 /** A form that changes some parameters of the address, and keeps the others. */
 function ListForm(props: { label: string; without: string[]; name?: string; children: ComponentChildren }) {
@@ -344,7 +348,8 @@ function FilterChips({ labels }: { labels: Map<string, string> }) {
     <div class="chips">
       {filters.map(([name, value]) => {
         const [, field = name, operator = 'eq'] = /^([^[]+)\[(\w+)\]$/.exec(name) ?? []
-        const words = OPERATORS.find(([one]) => one === operator)?.[1].replace(/ \(.*/, '') ?? operator
+        const known = FILTER_OPERATORS.find((one) => one === operator)
+        const words = known ? WORDS[known].replace(/ \(.*/, '') : operator
         const text = [labels.get(field) ?? field, words, operator === 'is_null' ? '' : value].join(' ')
         return (
           <a

@@ -12,7 +12,7 @@ import { labelOf } from '../forms/field-spec.ts'
 
 import { namesOf, type RecordRow, type RecordSchema, schemaOf, titleOf } from '../records/record.ts'
 import { resolveRecord } from '../records/references.ts'
-import { Value } from '../records/value.tsx'
+import { type Shape, Value } from '../records/value.tsx'
 import { type ConsoleRoute, type List, type Page, Refused, type View } from '../route.ts'
 import { mayWrite } from './record-list.tsx'
 
@@ -114,11 +114,6 @@ function recordPage(view: View, { record, schema, timeline, linked, names }: Par
   const title = titleOf(record)
   const here = `/records/${entity}/${record.id}`
   const isEditable = mayWrite(view, entity)
-  const known = new Map(schema.custom_fields.map((field) => [field.name, field]))
-  const shown = schema.fields.filter(({ name }) => !META.includes(name))
-  const isSet = (value: unknown) =>
-    value !== null && value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)
-  const custom = Object.entries(record.custom_fields).filter(([, value]) => isSet(value))
   return {
     title,
     content: (
@@ -143,34 +138,7 @@ function recordPage(view: View, { record, schema, timeline, linked, names }: Par
             <Timeline entries={timeline} skip={record.id} />
           </Card>
           <div class="stack">
-            <Card title="Fields">
-              <Facts
-                of={[
-                  ...shown
-                    .filter(({ name }) => isSet(record[name]))
-                    .map((field): [string, ComponentChildren] => [
-                      labelOf(field.name),
-                      <Value
-                        value={record[field.name]}
-                        shape={field}
-                        names={names}
-                        record={record}
-                        key={field.name}
-                      />,
-                    ]),
-                  ...custom.map(([name, value]): [string, ComponentChildren] => [
-                    known.get(name)?.label ?? name,
-                    <Value
-                      value={value}
-                      shape={known.get(name) ?? { type: 'text' }}
-                      names={names}
-                      record={record}
-                      key={name}
-                    />,
-                  ]),
-                ]}
-              />
-            </Card>
+            <FieldsCard record={record} schema={schema} names={names} />
             {linked
               .filter(({ list }) => list !== undefined)
               .map(({ target, list }) => (
@@ -183,31 +151,65 @@ function recordPage(view: View, { record, schema, timeline, linked, names }: Par
                 />
               ))}
             {isEditable && <LinkForm here={here} />}
-            <Card title="Record">
-              <Facts
-                of={schema.fields
-                  .filter(({ name }) => META.includes(name) && name !== 'custom_fields')
-                  .map((field) => [
-                    labelOf(field.name),
-                    field.name === 'id' ? (
-                      <Copyable text={record.id} label="the id" key="id" />
-                    ) : (
-                      <Value
-                        value={record[field.name]}
-                        shape={field}
-                        names={names}
-                        record={record}
-                        key={field.name}
-                      />
-                    ),
-                  ])}
-              />
-            </Card>
+            <MetaCard record={record} schema={schema} names={names} />
           </div>
         </div>
       </>
     ),
   }
+}
+
+type RecordProps = Pick<Parts, 'record' | 'schema' | 'names'>
+
+/** The fields and custom fields that have a value. */
+function FieldsCard({ record, schema, names }: RecordProps) {
+  const known = new Map(schema.custom_fields.map((field) => [field.name, field]))
+  const isSet = (value: unknown) =>
+    value !== null && value !== undefined && value !== '' && !(Array.isArray(value) && value.length === 0)
+  const row = (name: string, label: string, shape: Shape, value: unknown): [string, ComponentChildren] => [
+    label,
+    <Value value={value} shape={shape} names={names} record={record} key={name} />,
+  ]
+  const fields = schema.fields.filter(({ name }) => !META.includes(name) && isSet(record[name]))
+  const custom = Object.entries(record.custom_fields).filter(([, value]) => isSet(value))
+  return (
+    <Card title="Fields">
+      <Facts
+        of={[
+          ...fields.map((field) => row(field.name, labelOf(field.name), field, record[field.name])),
+          ...custom.map(([name, value]) =>
+            row(name, known.get(name)?.label ?? name, known.get(name) ?? { type: 'text' }, value),
+          ),
+        ]}
+      />
+    </Card>
+  )
+}
+
+/** When the record was made and changed, and by whom. */
+function MetaCard({ record, schema, names }: RecordProps) {
+  return (
+    <Card title="Record">
+      <Facts
+        of={schema.fields
+          .filter(({ name }) => META.includes(name) && name !== 'custom_fields')
+          .map((field) => [
+            labelOf(field.name),
+            field.name === 'id' ? (
+              <Copyable text={record.id} label="the id" key="id" />
+            ) : (
+              <Value
+                value={record[field.name]}
+                shape={field}
+                names={names}
+                record={record}
+                key={field.name}
+              />
+            ),
+          ])}
+      />
+    </Card>
+  )
 }
 
 function RecordActions(props: { here: string; title: string; singular: string; object: string; id: string }) {

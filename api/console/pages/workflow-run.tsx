@@ -12,7 +12,7 @@ import type { Form } from '../forms/form.ts'
 import { toBody } from '../forms/to-body.ts'
 import type { ConsoleRoute, Page } from '../route.ts'
 import { labels } from './sign-in.tsx'
-import { type Workflow, workflowOf } from './workflow-page.tsx'
+import { type Workflow, workflowOf } from './workflow-parts.tsx'
 
 /** The start of a run by hand: its inputs, a preview of what it does, and the start. */
 export const workflowRunPages: ConsoleRoute[] = [

@@ -5,6 +5,13 @@ import type { System, Tenant } from '../../postgres/tenancy.ts'
 
 export type FileTable = 'imports' | 'exports' | 'knowledge_embeddings'
 
+/** By what log lines name a row of each: an embedding has the id of its collection. */
+export const FILE_IDS = {
+  imports: 'import_id',
+  exports: 'export_id',
+  knowledge_embeddings: 'collection_id',
+} as const satisfies Record<FileTable, string>
+
 /** A start of an import or export; each start is a separate workflow. */
 export interface FileStart {
   organization_id: string
@@ -40,15 +47,14 @@ export async function failFileStart(
       lease_until: null,
     })
     .returning('created_at')
-  const work = WORK[table]
   const { organizationId: organization_id } = tx
   for (const { created_at } of failed)
     tx.ends.push({
-      work,
+      work: WORK[table],
       status: 'failed',
       organization_id,
       ms: since(created_at),
-      of: { [`${work}_id`]: id },
+      of: { [FILE_IDS[table]]: id },
     })
   return failed.length > 0
 }

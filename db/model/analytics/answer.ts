@@ -1,12 +1,15 @@
-import type { AnalyticsRow } from '../../../workflows/shared/analytics.ts'
+import type { AnalyticsResult, AnalyticsRow } from '../../../workflows/shared/analytics.ts'
 import {
   add,
   type Decimal,
   decimalText,
   divide,
   integer,
+  multiply,
   parseDecimal,
 } from '../../../workflows/shared/decimal.ts'
+import { placesOf } from '../../../workflows/shared/exchange-rates.ts'
+import type { Rates } from '../records/exchange-rates.ts'
 import { type Cell, valueOfClass } from './cell.ts'
 import type { Metric } from './metric.ts'
 import type { ResolvedQuery } from './query.ts'
@@ -27,10 +30,11 @@ interface Group {
 }
 
 /**
- * The rows of the result: each group in each bucket, including empty ones, and the totals by currency. `currency`: that
- * of the organization, for amounts without one.
+ * The rows of the result: each group in each bucket, including empty ones, and the totals by currency. `converted`: of
+ * money, all of them in the currency of the organization, which is also that of nothing.
  */
-export function answerOf(resolved: ResolvedQuery, cells: Cell[], currency: string) {
+export function answerOf(resolved: ResolvedQuery, cells: Cell[], exchange: Rates) {
+  const currency = exchange.base
   const { metric, groupBy, buckets } = resolved
   const groups = new Map<string, Group>()
   const totals = new Map<string | null, Sums>()
@@ -73,7 +77,29 @@ export function answerOf(resolved: ResolvedQuery, cells: Cell[], currency: strin
       value: valueIn(metric, sums),
     }))
   if (all.length === 0) all.push({ ...(metric.currency && { currency }), value: valueIn(metric, NOTHING()) })
-  return { rows, totals: all, total: all.length === 1 ? all[0]!.value : null }
+  return {
+    rows,
+    totals: all,
+    total: all.length === 1 ? all[0]!.value : null,
+    ...(metric.currency && { converted: convertedOf(metric, totals, exchange) }),
+  }
+}
+
+/** The total in the currency of the organization, rounded once; null if one of its currencies has no rate. */
+function convertedOf(
+  metric: Metric,
+  totals: ReadonlyMap<string | null, Sums>,
+  { base, rates }: Rates,
+): NonNullable<AnalyticsResult['converted']> | null {
+  const whole = NOTHING()
+  for (const [currency, { n, a }] of totals) {
+    const rate = currency === base ? integer(1) : parseDecimal(rates[String(currency)])
+    if (!rate) return null
+    whole.n += n
+    whole.a = add(whole.a, multiply(a, rate))
+  }
+  const exact = parseDecimal(valueIn(metric, whole))
+  return { currency: base, value: exact ? money(divide(exact, integer(1), placesOf(base))) : null }
 }
 
 /** A scan of no rows still returns a cell if there are no groups. */

@@ -38,7 +38,7 @@ const MAX_ENVELOPE = 512
 /** The same of a known sender, whose envelope may have a session. */
 const MAX_ENVELOPE_OF_SENDER = 4_096
 
-export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
+export type BatchConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners'>>
 
 /**
@@ -47,11 +47,11 @@ export type BatchSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
  * answers, and where a path of the webhook names an item of the list. Throws invalid_request for too many. Pure.
  * @param isJson a body of JSON that is an array is below `items`.
  */
-export function itemsOf(payload: Payload, settings: BatchSettings, isJson = true): Payload[] | undefined {
+export function itemsOf(payload: Payload, webhook: BatchConfig, isJson = true): Payload[] | undefined {
   // A workflow takes the list as the sender sent it.
-  if (settings.kind === 'none') return undefined
-  const found = ofSender(payload) ?? listIn(payload, settings, isJson)
-  if (!found || namesItemOf(found.path, settings)) return undefined
+  if (webhook.kind === 'none') return undefined
+  const found = ofSender(payload) ?? listIn(payload, webhook, isJson)
+  if (!found || namesItemOf(found.path, webhook)) return undefined
   const { path, items, isAlone, sender } = found
   if (items.length > MAX_ITEMS)
     throw new AppError(
@@ -87,16 +87,16 @@ function ofSender(payload: Payload): Found | undefined {
   return path && isListOfObjects(items) ? { path, items, sender: sender! } : undefined
 }
 
-function listIn(payload: Payload, settings: BatchSettings, isJson: boolean): Found | undefined {
+function listIn(payload: Payload, webhook: BatchConfig, isJson: boolean): Found | undefined {
   const members = Object.entries(payload)
   // `parseBody` puts a body that is an array below `items`.
   if (isJson && members.length === 1 && members[0]![0] === 'items' && isListOfObjects(payload.items))
     return isAnswers('items', payload.items)
       ? undefined
       : { path: ['items'], items: payload.items, isAlone: true }
-  const found = within(payload, settings.kind as TargetKind)
+  const found = within(payload, webhook.kind as TargetKind)
   if (!found || found.items.length < 2 || isAnswers(found.path.at(-1)!, found.items)) return undefined
-  if (!isEnvelope(withItem(payload, found.path, undefined), settings)) return undefined
+  if (!isEnvelope(withItem(payload, found.path, undefined), webhook)) return undefined
   // A known sender is recognised by the record itself.
   return senderOf({ headers: {}, payload: found.items[0]! }) ? { ...found, isAlone: true } : found
 }
@@ -149,7 +149,7 @@ const isMember = (path: string) => /^[^.[]+\[\d+\]\.[^.[]+$/.test(path)
 /**
  * Whether what is around a list is small, and says nothing of a record. Rules may read it, and what they mean is open.
  */
-const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchSettings) =>
+const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchConfig) =>
   field_mapping.mode === 'automatic' &&
   kind !== 'none' &&
   JSON.stringify(envelope).length <= MAX_ENVELOPE &&
@@ -159,7 +159,7 @@ const isEnvelope = (envelope: Payload, { kind, field_mapping }: BatchSettings) =
 /** Whether a path of the webhook reads a certain item: its owner takes the list as one record. */
 function namesItemOf(
   list: string[],
-  { field_mapping, deduplication, workflow_inputs = {}, listeners = [] }: BatchSettings,
+  { field_mapping, deduplication, workflow_inputs = {}, listeners = [] }: BatchConfig,
 ): boolean {
   const rules = field_mapping.mode === 'manual' ? field_mapping.rules : []
   const paths = [

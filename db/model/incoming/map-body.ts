@@ -1,7 +1,7 @@
 import { Redactor } from '../../../workflows/shared/redactor.ts'
 import { MASK } from '../../../workflows/shared/secret-names.ts'
 import { AppError, type ErrorDetails, type ErrorType } from '../errors.ts'
-import { type BatchSettings, itemsOf } from './batch.ts'
+import { type BatchConfig, itemsOf } from './batch.ts'
 import { mapPayload } from './mapping/map.ts'
 import { type Proposal, proposeMapping } from './mapping/propose.ts'
 import type { SenderRequest } from './mapping/senders/types.ts'
@@ -65,24 +65,24 @@ export interface MappedRequest {
 }
 
 /** Parses and maps the body of a request, which may be a batch. Pure. */
-export function mapRequest(body: Body, settings: RequestSettings): MappedRequest | { refused: Refused } {
+export function mapRequest(body: Body, webhook: RequestConfig): MappedRequest | { refused: Refused } {
   return parsed(body, (payload) => {
-    const items = itemsIn(payload, body, settings)
-    const hide = hiddenIn(payload, settings)
+    const items = itemsIn(payload, body, webhook)
+    const hide = hiddenIn(payload, webhook)
     return {
       isBatch: items !== undefined && items.length > 1,
       records: (items ?? [payload]).map((one) => {
-        const mapped = mapPayload(one, settings, body.headers)
+        const mapped = mapPayload(one, webhook, body.headers)
         return { payload: one, mapped, ...hide(one, mapped) }
       }),
     }
   })
 }
 
-export type RequestSettings = BatchSettings & Pick<IncomingWebhook, 'secret_fields'>
+export type RequestConfig = BatchConfig & Pick<IncomingWebhook, 'secret_fields'>
 
 /** What is shown of the records of a body, for a webhook that has secret fields. */
-function hiddenIn(body: Payload, { secret_fields, field_mapping }: RequestSettings) {
+function hiddenIn(body: Payload, { secret_fields, field_mapping }: RequestConfig) {
   const fields = secret_fields.length > 0 ? new SecretFields(body, secret_fields) : undefined
   return (record: Payload, mapped: Mapped): Pick<MappedPayload, 'hidden'> =>
     fields ? { hidden: fields.hide(record, mapped, field_mapping) } : {}
@@ -111,8 +111,8 @@ export function proposeFrom(
   })
 }
 
-const itemsIn = (payload: Payload, { type }: Body, settings: BatchSettings): Payload[] | undefined =>
-  isJson(type) || isXml(type) ? itemsOf(payload, settings, isJson(type)) : undefined
+const itemsIn = (payload: Payload, { type }: Body, webhook: BatchConfig): Payload[] | undefined =>
+  isJson(type) || isXml(type) ? itemsOf(payload, webhook, isJson(type)) : undefined
 
 /** An AppError is returned: a thread could not throw it. */
 function parsed<T>({ content, type }: Body, work: (payload: Payload) => T): T | { refused: Refused } {

@@ -11,14 +11,15 @@ import {
   WITH_ACTIVITIES,
 } from '../../../workflows/shared/related-filters.ts'
 import type { Issue } from '../errors.ts'
+import { controlMeant } from '../lists/control-names.ts'
 import { commonFields } from './common-fields.ts'
 import type { CustomFieldType } from './custom-fields/types.ts'
+import type { Rates } from './exchange-rates.ts'
 import { fieldTypes, type Operator } from './field-types.ts'
 import type { FieldType, Kind } from './kind.ts'
 import { kinds } from './kinds/index.ts'
 import { meantField } from './meant-field.ts'
 import { isMisused, RELATIVE_OPERATORS } from './relative-days.ts'
-import { normalise } from './synonyms.ts'
 
 /**
  * Field filters of lists: `stage=won`, `amount[gte]=1000`, `custom_fields.tier[in]=gold,silver`. Text compares
@@ -33,6 +34,8 @@ export interface Filter {
   values: string[]
   /** The type of a custom field with a definition. */
   type?: CustomFieldType
+  /** The rates of amounts in several currencies: see worth.ts. */
+  rates?: Rates
 }
 
 /** The common fields whose type is one of a kind's own fields. */
@@ -232,22 +235,10 @@ const READERS = new Map<string, (value: string) => unknown>(
 /** Maximum number of unknown names for which the nearest name is searched. */
 const MAX_HINTS = 10
 
-/** Parameters of lists by the names that other APIs give them, normalised. */
-const CONTROLS = {
-  limit: 'perpage pagesize pagelimit maxresults top',
-  'offset, or cursor with the next_cursor of the page before': 'page pagenumber skip start',
-  cursor: 'after startingafter pagetoken nextcursor nextpage',
-  q: 'search query keyword text',
-  'sort and order': 'orderby sortby ordering sortorder direction sortdirection',
-  fields: 'select properties columns',
-}
-const CONTROL_OF = new Map(
-  Object.entries(CONTROLS).flatMap(([control, words]) => words.split(' ').map((word) => [word, control])),
-)
-
+/** The lists of records have all of the controls. */
 function controlHint(name = ''): string | undefined {
-  const control = CONTROL_OF.get(normalise(name))
-  return control && `did you mean ${control}?`
+  const meant = controlMeant(name, () => true)
+  return meant && `did you mean ${meant}?`
 }
 
 /** A hint for unknown names: the nearest known name of each, or the list of known names. */

@@ -35,6 +35,7 @@ export type FieldType =
 export interface Field {
   type: FieldType
   description: string
+  /** No request leaves it without a value. A reference is null while its record is deleted. */
   required?: true
   /** The maximum length in characters (default 255), or the maximum number. */
   max?: number
@@ -112,8 +113,8 @@ export interface KindDefinition {
   /** At least one of these is required. */
   atLeastOneOf?: readonly string[]
   /**
-   * Fields that are the key of a record together: no two have the same values. The first is a reference and, with the
-   * others, an upsert key.
+   * Fields that are the key of a record together: no two have the same values, so none are merged (`mergeableKinds`).
+   * The first is a reference and, with the others, an upsert key.
    */
   identity?: readonly [reference: string, ...others: string[]]
   /** With `identity`: whether a record stays instead of another with its key, where a merge brings them together. */
@@ -152,6 +153,10 @@ export const referencesOf = (kind: Kind, to?: KindName): [string, ReferenceField
     (entry): entry is [string, ReferenceField] =>
       entry[1].to !== undefined && (to === undefined || entry[1].to === to),
   )
+
+/** Whether a record always has a value of the field. */
+export const isNeverNull = ({ required, to, filled, default: fallback }: Field): boolean =>
+  (required === true && !to) || filled === true || fallback !== undefined
 
 /** The fields of a kind that name a user of the organization. */
 export const userFields = (kind: Kind): string[] => [

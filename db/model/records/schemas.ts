@@ -10,7 +10,7 @@ import { customFields } from './custom-fields/shape.ts'
 import { recordExample } from './examples.ts'
 import { ADDRESS_PARTS, fieldTypes } from './field-types.ts'
 import { isList } from './filters.ts'
-import type { Field, Kind, KindName } from './kind.ts'
+import { type Field, isNeverNull, type Kind, type KindName } from './kind.ts'
 import { kindNamed, kindNames, kinds } from './kinds/index.ts'
 import { meantField } from './meant-field.ts'
 
@@ -303,7 +303,7 @@ function shownAs(field: Field): z.ZodType {
       : field.type === 'datetime'
         ? z.iso.datetime()
         : input
-  return field.required || field.filled || field.default !== undefined ? shown : shown.nullable()
+  return isNeverNull(field) ? shown : shown.nullable()
 }
 
 export type RecordInput = Record<string, unknown> & { [REQUEST_TRACE]?: TraceContext | undefined }

@@ -1,7 +1,7 @@
 import { escapeLike } from './like.ts'
 
 /** Above the longest body plus the largest custom fields; search does not find text beyond this length. */
-const MAX_LENGTH = 160_000
+const MAX_LENGTH = 180_000
 
 /** Letters that Unicode does not decompose into a letter and an accent. */
 const FOLDED: Record<string, string> = {

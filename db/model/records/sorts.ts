@@ -1,7 +1,11 @@
+import type { Rates } from './exchange-rates.ts'
+
 /** The order of a list: `sort=amount&order=asc`, or several fields: `sort=stage,-amount`. */
 export interface Sort {
   field: string
   order: Order
+  /** The rates of amounts in several currencies: see worth.ts. */
+  rates?: Rates
 }
 
 export type Order = 'asc' | 'desc'

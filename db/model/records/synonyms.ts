@@ -27,9 +27,10 @@ const words = (text: string) => new Set(text.split(' '))
 
 /** Parent names of values that belong to the person in the payload; `attendees: [{…}]` as well. */
 export const PERSON_WORDS = words(
-  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent requester submitter participant registrant candidate prospect caller visitor donor patient student'
+  'contact customer lead person subscriber user client attendee buyer invitee applicant guest respondent requester submitter signer participant registrant candidate prospect caller visitor donor patient student'
     .split(' ')
     .flatMap((word) => [word, `${word}s`])
+    .concat('signerdetails')
     .join(' '),
 )
 
@@ -48,5 +49,12 @@ export const SUBJECT_WORDS = {
  * of ours, and must not become a contact.
  */
 export const UNRELATED_WORDS = words(
-  'organizer organiser organizers organisers host hosts owner owners agent agents manager team teams createdby updatedby modifiedby sentby postedby taggedby sharedby addedby invitedby approvedby changedby performedby initiatedby previous previousattributes previousdata before old salesrep assignee assignees assignedto membercreator recruiter recruiters coordinator hiringteam actor actors reporter reporters author authors creator creators sender merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
+  [
+    ...'organizer organiser host owner agent manager createdby updatedby modifiedby sentby salesrep assignee assignedto recruiter coordinator actor reporter author creator sender'
+      .split(' ')
+      .flatMap((role) => ['', 's', 'detail', 'details', 'info', 'user', 'profile'].map((end) => role + end)),
+    'team teams postedby taggedby sharedby addedby invitedby approvedby changedby performedby initiatedby membercreator hiringteam',
+    'previous previousattributes previousdata previousvalue previousvalues before old olddata oldvalue oldvalues historyitem historyitems',
+    'merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
+  ].join(' '),
 )

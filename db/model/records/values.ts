@@ -18,6 +18,9 @@ export const MONEY = /^\s*(-?)0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
 export const QUANTITY = /^\s*0*(\d{1,16})(?:\.(\d{1,8}))?\s*$/
 const CURRENCIES = new Set(Intl.supportedValuesOf('currency'))
 
+/** All codes of currencies, former ones too. */
+export const currencyCodes = (): string[] => [...CURRENCIES]
+
 export const isCurrency = (code: string): boolean => CURRENCIES.has(code)
 
 /** Whether a text is a language tag that Intl knows, such as `de-CH`. */

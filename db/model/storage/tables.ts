@@ -17,6 +17,7 @@ export const STORED = {
     'bulk_jobs',
     'bulk_job_items',
     'erasures',
+    'exchange_rates',
     'views',
     'reports',
   ],

@@ -9,7 +9,7 @@ import {
   mapRequest,
   proposeFrom,
   type Refused,
-  type RequestSettings,
+  type RequestConfig,
   type tasks,
 } from '../../model/incoming/map-body.ts'
 import { programsOf } from '../../model/incoming/mapping/patterns.ts'
@@ -47,9 +47,9 @@ export async function mapRequestIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  settings: Required<RequestSettings>,
+  webhook: Required<RequestConfig>,
 ): Promise<MappedRequest> {
-  const { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields } = settings
+  const { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields } = webhook
   const values = [
     body,
     { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields },

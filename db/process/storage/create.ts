@@ -8,17 +8,17 @@ import { diskStorage } from './disk.ts'
 import { s3Storage } from './s3.ts'
 import type { FileStorage } from './storage.ts'
 
-type Settings = Pick<
+type StorageConfig = Pick<
   z.output<typeof sharedVariables>,
   'NODE_ENV' | 'DATA_DIR' | 'FILES_DIR' | 'FILES_S3_BUCKET' | 'FILES_S3_ENDPOINT' | 'FILES_S3_REGION'
 >
 
 /** The storage of files. Undefined in production without a setting: a folder that nobody chose may be lost. */
-export async function createStorage(settings: Settings): Promise<FileStorage | undefined> {
-  const { FILES_S3_BUCKET: bucket, FILES_S3_REGION: region, FILES_S3_ENDPOINT: endpoint } = settings
+export async function createStorage(config: StorageConfig): Promise<FileStorage | undefined> {
+  const { FILES_S3_BUCKET: bucket, FILES_S3_REGION: region, FILES_S3_ENDPOINT: endpoint } = config
   if (bucket) return s3Storage({ bucket, region, endpoint })
-  if (settings.FILES_DIR) return diskStorage(settings.FILES_DIR)
-  return settings.NODE_ENV === 'production' ? undefined : diskStorage(join(settings.DATA_DIR, 'files'))
+  if (config.FILES_DIR) return diskStorage(config.FILES_DIR)
+  return config.NODE_ENV === 'production' ? undefined : diskStorage(join(config.DATA_DIR, 'files'))
 }
 
 /** Reports wrong settings at start. A storage that is away, or does not answer, may come back. Throws ConfigError. */

@@ -8,7 +8,7 @@ import type { S3ClientConfig, S3ServiceException } from '@aws-sdk/client-s3'
 import { ConfigError } from '../../model/config-error.ts'
 import type { FileStorage } from './storage.ts'
 
-export interface S3Settings {
+export interface S3Config {
   bucket: string
   region: string
   /** The URL of an S3-compatible server; undefined: AWS. */
@@ -18,14 +18,14 @@ export interface S3Settings {
 }
 
 /** Objects of a bucket of S3, or of a server that speaks its protocol. */
-export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
+export async function s3Storage(config: S3Config): Promise<FileStorage> {
   // A notice of several lines about Node.js, before the one line that says what is wrong.
   process.env.AWS_SDK_JS_NODE_VERSION_SUPPORT_WARNING_DISABLED ??= 'true'
   // Loaded only where it is configured: it takes 30 MB of memory.
   const { S3Client, PutObjectCommand, GetObjectCommand, DeleteObjectCommand } = await import(
     '@aws-sdk/client-s3'
   )
-  const { bucket: Bucket, region, endpoint, credentials } = settings
+  const { bucket: Bucket, region, endpoint, credentials } = config
   const client = new S3Client({
     region,
     // Compatible servers rarely have a host name for each bucket.
@@ -80,8 +80,8 @@ export async function s3Storage(settings: S3Settings): Promise<FileStorage> {
       } catch (error) {
         const { name, message, $metadata } = error as S3ServiceException
         const status = $metadata?.httpStatusCode ?? 0
-        const isSetting = (status >= 300 && status < 500 && status !== 429) || name === NO_CREDENTIALS
-        if (!isSetting) throw error
+        const isMisconfigured = (status >= 300 && status < 500 && status !== 429) || name === NO_CREDENTIALS
+        if (!isMisconfigured) throw error
         throw new ConfigError(`FILES_S3_BUCKET ${Bucket} cannot be used: ${name}: ${message}`)
       }
     },

@@ -18,7 +18,7 @@ import type { EndedSpan, Traces } from '../../model/spans.ts'
 import type { sharedVariables } from '../config.ts'
 import type { Logger } from '../log.ts'
 
-export type TraceSettings = Pick<
+export type TraceConfig = Pick<
   z.output<typeof sharedVariables>,
   Extract<keyof z.output<typeof sharedVariables>, `OTEL_${string}`>
 >
@@ -34,17 +34,17 @@ const SUCCESS = 0
  * Exports spans by OTLP over HTTP, in batches. The exporter reads the other OTEL_EXPORTER_* variables itself: headers,
  * timeout, compression, certificates.
  */
-export function openTelemetry(process: string, settings: TraceSettings, log: Logger): Traces {
+export function openTelemetry(process: string, config: TraceConfig, log: Logger): Traces {
   const protocol =
-    settings.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? settings.OTEL_EXPORTER_OTLP_PROTOCOL ?? 'http/protobuf'
+    config.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL ?? config.OTEL_EXPORTER_OTLP_PROTOCOL ?? 'http/protobuf'
   const exporter = protocol === 'http/json' ? new JsonExporter() : new ProtobufExporter()
-  const sampler = samplerOf(settings)
+  const sampler = samplerOf(config)
   const ids = new GivenIds()
   const service = resourceFromAttributes({ 'service.name': `agx-${process}` })
   const provider = new TracerProvider({
     // Later attributes win: OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES are set by the operator.
     resource: service.merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor({ exporter: withWarnings(exporter, log), ...batches(settings) })],
+    spanProcessors: [new BatchSpanProcessor({ exporter: withWarnings(exporter, log), ...batches(config) })],
     idGenerator: ids,
     sampler,
   })
@@ -84,12 +84,12 @@ const KINDS: Record<EndedSpan['kind'], SpanKind> = {
 }
 
 /** OpenTelemetry's defaults: up to 2,048 spans wait at most 5 s, further spans are dropped. */
-function batches(settings: TraceSettings) {
+function batches(config: TraceConfig) {
   const options = {
-    scheduledDelayMillis: settings.OTEL_BSP_SCHEDULE_DELAY,
-    exportTimeoutMillis: settings.OTEL_BSP_EXPORT_TIMEOUT,
-    maxQueueSize: settings.OTEL_BSP_MAX_QUEUE_SIZE,
-    maxExportBatchSize: settings.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
+    scheduledDelayMillis: config.OTEL_BSP_SCHEDULE_DELAY,
+    exportTimeoutMillis: config.OTEL_BSP_EXPORT_TIMEOUT,
+    maxQueueSize: config.OTEL_BSP_MAX_QUEUE_SIZE,
+    maxExportBatchSize: config.OTEL_BSP_MAX_EXPORT_BATCH_SIZE,
   }
   return withValues(options) as { [Name in keyof typeof options]?: number }
 }
@@ -101,7 +101,7 @@ function batches(settings: TraceSettings) {
 function samplerOf({
   OTEL_TRACES_SAMPLER: name = 'always_on',
   OTEL_TRACES_SAMPLER_ARG: ratio = 1,
-}: TraceSettings) {
+}: TraceConfig) {
   if (name.endsWith('always_on')) return new AlwaysOnSampler()
   if (name.endsWith('always_off')) return new AlwaysOffSampler()
   return new TraceIdRatioBasedSampler(ratio)

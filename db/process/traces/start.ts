@@ -1,6 +1,6 @@
 import type { Traces } from '../../model/spans.ts'
 import type { Logger } from '../log.ts'
-import type { TraceSettings } from './open-telemetry.ts'
+import type { TraceConfig } from './open-telemetry.ts'
 
 /**
  * The traces of the process `api` or `worker`; undefined unless an OTLP endpoint or exporter is configured. The packages
@@ -8,12 +8,12 @@ import type { TraceSettings } from './open-telemetry.ts'
  */
 export async function startTraces(
   process: string,
-  settings: TraceSettings,
+  config: TraceConfig,
   log: Logger,
 ): Promise<Traces | undefined> {
-  const { OTEL_TRACES_EXPORTER: exporter, OTEL_SDK_DISABLED: disabled } = settings
-  const endpoint = settings.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? settings.OTEL_EXPORTER_OTLP_ENDPOINT
+  const { OTEL_TRACES_EXPORTER: exporter, OTEL_SDK_DISABLED: disabled } = config
+  const endpoint = config.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT ?? config.OTEL_EXPORTER_OTLP_ENDPOINT
   if (disabled || exporter === 'none' || (exporter === undefined && endpoint === undefined)) return undefined
   const { openTelemetry } = await import('./open-telemetry.ts')
-  return openTelemetry(process, settings, log)
+  return openTelemetry(process, config, log)
 }

@@ -48,7 +48,13 @@ export async function listCustomFields(tx: Tenant): Promise<CustomFields> {
     rows.map(({ entity, definitions }) => [
       entity,
       Object.entries(definitions ?? {}).map(
-        ([name, { type, options, sensitive }]): CustomField => ({ name, type, options, sensitive }),
+        ([name, { type, options, sensitive, unique }]): CustomField => ({
+          name,
+          type,
+          options,
+          sensitive,
+          unique,
+        }),
       ),
     ]),
   )

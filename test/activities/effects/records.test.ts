@@ -53,6 +53,32 @@ describe('record effects of nodes', () => {
     assert.deepEqual(found, [...Array(16).fill(0), 1, 2, 3, 1])
   })
 
+  it('write whole numbers as texts where a text is stored, as ids and phone numbers of others are', async () => {
+    const found = await db.tenant(organization, testActor, async (tx) => {
+      const records = recordsIn(tx)
+      const made = await records.upsert('contacts', 'external_id', { first_name: 'Num', external_id: 41 })
+      const again = await records.upsert('contacts', 'external_id', { external_id: 41, phone: 791234569 })
+      const { id } = made.record
+      const changed = await records.update('contacts', String(id), { external_id: 42 })
+      const created = await records.create('companies', { name: 1848, external_id: 9007199254740991 })
+      return [
+        [made.created, made.record.external_id],
+        [again.created, again.record.id === id, again.record.phone],
+        changed.external_id,
+        [created.name, created.external_id],
+      ]
+    })
+    assert.deepEqual(found, [[true, '41'], [false, true, '791234569'], '42', ['1848', '9007199254740991']])
+    for (const fields of [
+      { first_name: 'A', external_id: 1.5 },
+      { first_name: 'A', external_id: 2 ** 53 },
+    ])
+      await assert.rejects(
+        db.tenant(organization, testActor, (tx) => recordsIn(tx).create('contacts', fields)),
+        /external_id/,
+      )
+  })
+
   it('search page by page by id, also records of the same millisecond', async () => {
     const titles = Array.from({ length: 7 }, (_, index) => `Page ${index}`)
     const found = await db.tenant(organization, testActor, async (tx) => {

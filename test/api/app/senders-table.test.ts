@@ -9,8 +9,8 @@ import { proven, SENDER_REQUESTS, type SenderRequest, secretFor } from '../../su
 /** With RECORD_SENDERS=1 the test writes the table of the page; otherwise it compares with it. */
 const PAGE = new URL('../../../docs/incoming-webhooks.md', import.meta.url)
 
-const HEAD = `| \`sender\` | \`verification\` | a repetition is known by | mapped by its own paths |
-|---|---|---|---|
+const HEAD = `| \`sender\` | \`verification\` | a repetition is known by | mapped by its own paths | a contact is |
+|---|---|---|---|---|
 `
 const AFTER = '\n\n### What is stored\n'
 const OUTCOMES = `| sender | request | outcome | record |
@@ -19,10 +19,11 @@ const OUTCOMES = `| sender | request | outcome | record |
 const AFTER_OUTCOMES = '\n\n## Sources that are polled\n'
 
 const rows = describedSenders().map(
-  ({ id, documentation, verification, delivery_id, answers_ping, maps }) => {
+  ({ id, documentation, verification, delivery_id, answers_ping, sends_batches, maps, person }) => {
+    const extra = `${answers_ping ? ', pings' : ''}${sends_batches ? ', batches' : ''}`
     const own = verification.type === 'hmac' ? ` (\`${verification.header}\`)` : ''
     const kinds = maps.length > 0 ? maps.join(', ') : '—'
-    return `| [\`${id}\`](${documentation})${answers_ping ? ', pings' : ''} | \`${verification.type}\`${own} | ${delivery_id} | ${kinds} |`
+    return `| [\`${id}\`](${documentation})${extra} | \`${verification.type}\`${own} | ${delivery_id} | ${kinds} | ${person ?? '—'} |`
   },
 )
 

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { FILTER_OPERATORS } from '../../../workflows/shared/operators.ts'
 import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
 import { withApi } from '../../support/with-api.ts'
 
@@ -170,6 +171,19 @@ describe('the records in the console', () => {
     assert.match(refused.html, /nothing/)
     assert.match((await owner.get('/records/deals?q=xyz')).html, /Nothing matches/)
     assert.match((await owner.get('/records/deals?columns=lost_reason')).html, />Lost reason</)
+  })
+
+  it('offer every operator of lists as a filter', async () => {
+    const { html } = await owner.get('/records/contacts?tags[has_not]=customer')
+    const [, choice] = /<select[^>]* name="operator"[^>]*>(.*?)<\/select>/s.exec(html)!
+    const offered = [...choice!.matchAll(/ value="(\w+)"/g)].map(([, operator]) => operator)
+    assert.deepEqual(offered, [...FILTER_OPERATORS])
+    assert.match(html, /Tags does not have customer/)
+    const added = await owner.get(
+      '/records/contacts?field=last_contacted_at&operator=not_since&value=last_30_days',
+    )
+    assert.equal(added.location, '/records/contacts?last_contacted_at%5Bnot_since%5D=last_30_days')
+    assert.match((await owner.get(added.location!)).html, /Last contacted at is before last_30_days/)
   })
 
   it('show the beginning of a long text in a list, and all of it on its page', async () => {

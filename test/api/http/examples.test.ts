@@ -8,6 +8,7 @@ import { routes } from '../../../api/v1/route-table.ts'
 import { newLinkToken } from '../../../db/access/link-tokens.ts'
 import { findSession, openSession } from '../../../db/access/sessions.ts'
 import { createUser } from '../../../db/access/users.ts'
+import { referencesOf } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { hashPassword } from '../../../db/process/passwords.ts'
 import type { Answer } from '../../support/answer.ts'
@@ -247,16 +248,21 @@ describe('the example responses of the document', () => {
     for (const kind of kindNames) {
       const singular = title(kinds[kind].object)
       const plural = title(kind)
-      const { id } = await example(`create${singular}`)
+      const given = { ...kinds[kind].example }
+      for (const [name, { required, to }] of referencesOf(kinds[kind])) if (required) given[name] = ids[to]
+      const { id } = await example(`create${singular}`, { body: given })
       ids[kind] = id
       const params = { entity_id: id }
       await call(`get${singular}`, { params })
       await example(`list${plural}`, { query: '?limit=1' })
       await example(`update${singular}`, { params })
       await example(`get${singular}Schema`)
-      const { results } = await example(`batch${plural}`)
-      // Records of which there is one for each key are not merged.
-      if (!kinds[kind].identity) await call(`merge${singular}`, { params, body: { from: results[0].id } })
+      // There is one for each key.
+      const [, apart] = kinds[kind].identity ?? []
+      const data = { ...given, ...(apart && { [apart]: 'another' }) }
+      const { results } = await example(`batch${plural}`, { body: { operations: [{ op: 'create', data }] } })
+      if (operations.has(`merge${singular}`))
+        await call(`merge${singular}`, { params, body: { from: results[0].id } })
       if (kind === 'contacts') await call('deleteContact', { params })
       else await example(`delete${singular}`, { params })
       await call(`restore${singular}`, { params })
@@ -306,6 +312,8 @@ describe('the example responses of the document', () => {
     await example('getPipeline', { params })
     await example('updatePipeline', { params })
     await example('deletePipeline', { params })
+    await example('setExchangeRates')
+    await example('listExchangeRates')
   }
 
   async function views() {

@@ -4,9 +4,11 @@ import { appRoutes } from '../../../api/app/route-table.ts'
 import { openApi } from '../../../api/http/openapi.ts'
 import { routes } from '../../../api/v1/route-table.ts'
 import { describeKind } from '../../../db/model/records/describe.ts'
+import type { KindName } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { createSchema, recordSchema } from '../../../db/model/records/schemas.ts'
 import { pascalCase } from '../../../workflows/shared/record-kinds.ts'
+import { createExample } from '../../support/example-of.ts'
 import { withApi } from '../../support/with-api.ts'
 
 /** In bytes, without the transfer encoding: the mean of all operations, with the components that they share. */
@@ -316,9 +318,11 @@ describe('/openapi.json', () => {
     const definitions = JSON.parse(
       JSON.stringify(body.components.schemas).replaceAll('#/components/schemas/', '#/$defs/'),
     )
+    const create = async (kind: KindName, values: object) =>
+      (await suite.api.request('POST', `/v1/objects/${kind}`, { body: values })).body
     for (const kind of kindNames) {
       const path = `/v1/objects/${kind}`
-      const { id } = (await suite.api.request('POST', path, { body: kinds[kind].example })).body
+      const { id } = await createExample(kind, create)
       const company = kind === 'companies' ? { name: 'Another' } : { name: 'One' }
       const { id: other } = (await suite.api.request('POST', '/v1/objects/companies', { body: company })).body
       await suite.api.request('POST', `${path}/${id}/associations/companies/${other}`)

@@ -20,14 +20,15 @@ const CONFIG = {
 const CLIENTS = `
 const { once } = require('node:events')
 const { connect } = require('node:net')
-const { workerData: { port, paths, done } } = require('node:worker_threads')
+const { workerData: { port, requests, done } } = require('node:worker_threads')
 const sockets = []
 ;(async () => {
-  for (const path of paths) {
+  for (const { path, key } of requests) {
     const socket = connect(port, '127.0.0.1')
     sockets.push(socket.on('error', () => {}))
     await once(socket, 'connect')
-    socket.write('GET ' + path + ' HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n')
+    const head = ['GET ' + path + ' HTTP/1.1', 'Host: localhost', 'Authorization: Bearer ' + key]
+    socket.write(head.join('\\r\\n') + '\\r\\n\\r\\n')
   }
   Atomics.store(done, 0, 1)
   Atomics.notify(done, 0)
@@ -36,7 +37,10 @@ const sockets = []
 
 describe('the turns of requests', () => {
   /** What a server does with a burst of clients that all wait when it looks: `accepted`, and the paths that it begins. */
-  async function burst(listenerOf: (server: Server, begin: RequestListener) => RequestListener) {
+  async function burst(
+    listenerOf: (server: Server, begin: RequestListener) => RequestListener,
+    requests = paths.map((path) => ({ path, key: 'a' })),
+  ) {
     const seen: string[] = []
     const begin: RequestListener = (request, response) => {
       seen.push(request.url!)
@@ -47,10 +51,10 @@ describe('the turns of requests', () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
     const done = new Int32Array(new SharedArrayBuffer(4))
     const { port } = server.address() as AddressInfo
-    const clients = new Worker(CLIENTS, { eval: true, execArgv: [], workerData: { port, paths, done } })
+    const clients = new Worker(CLIENTS, { eval: true, execArgv: [], workerData: { port, requests, done } })
     await new Promise((resolve) => clients.once('online', resolve))
     Atomics.wait(done, 0, 0)
-    await until(() => seen.filter((one) => one !== 'accepted').length === paths.length)
+    await until(() => seen.filter((one) => one !== 'accepted').length === requests.length)
     await clients.terminate()
     server.closeAllConnections()
     server.close()
@@ -75,6 +79,12 @@ describe('the turns of requests', () => {
       seen.slice(0, paths.length).every((one) => one === 'accepted'),
       false,
     )
+  })
+
+  it('go round the callers, however many connections one of them opens', async () => {
+    const many = Array.from({ length: 20 }, () => ({ path: '/many', key: 'a' }))
+    const seen = await burst((server, begin) => inTurns(server, begin), [...many, { path: '/one', key: 'b' }])
+    deepEqual(seen.slice(many.length + 1, many.length + 4), ['/many', '/one', '/many'])
   })
 
   it('are those of other connections at once, where none arrives', async () => {

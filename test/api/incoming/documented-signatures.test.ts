@@ -13,8 +13,12 @@ const verdict = (
   const { verification } = SENDERS.get(sender)!
   return verify(verification, { method: 'POST', url, headers }, Buffer.from(body), [secret], now)
 }
-const mac = (algorithm: string, secret: string, text: string, encoding: 'hex' | 'base64' = 'hex') =>
-  createHmac(algorithm, secret).update(text).digest(encoding)
+const mac = (
+  algorithm: string,
+  secret: string,
+  text: string,
+  encoding: 'hex' | 'base64' | 'base64url' = 'hex',
+) => createHmac(algorithm, secret).update(text).digest(encoding)
 
 describe('the signature that a sender documents', () => {
   it('of Square is over its URL and the body, as in the test of its libraries', () => {
@@ -43,6 +47,46 @@ describe('the signature that a sender documents', () => {
     const moved = { ...signed(now / 1000), 'x-cio-timestamp': String(now / 1000 + 1) }
     equal(verdict('customer.io', 'key', body, moved, { now }), 'wrong')
     equal(verdict('customer.io', 'key', body, {}, { now }), 'missing')
+  })
+
+  it('of Chatwoot is over the time and the body', () => {
+    const now = 1_764_200_000_000
+    const body = '{"event":"contact_created"}'
+    const signed = (time: number) => ({
+      'x-chatwoot-timestamp': String(time),
+      'x-chatwoot-signature': `sha256=${mac('sha256', 'key', `${time}.${body}`)}`,
+    })
+    equal(verdict('chatwoot', 'key', body, signed(now / 1000), { now }), 'verified')
+    equal(verdict('chatwoot', 'key', body, signed(now / 1000 - 301), { now }), 'stale')
+    equal(verdict('chatwoot', 'key', `${body} `, signed(now / 1000), { now }), 'wrong')
+    const moved = { ...signed(now / 1000), 'x-chatwoot-timestamp': String(now / 1000 + 1) }
+    equal(verdict('chatwoot', 'key', body, moved, { now }), 'wrong')
+    equal(verdict('chatwoot', 'key', body, {}, { now }), 'missing')
+  })
+
+  it('of PandaDoc is in the URL, beside other parameters', () => {
+    const body = '[{"event":"document_updated"}]'
+    const signature = mac('sha256', 'shared-key', body)
+    const at = (query: string) => ({ url: `https://agx.example/webhooks/incoming/1${query}` })
+    for (const query of [`?signature=${signature}`, `?a=b&signature=${signature}`])
+      equal(verdict('pandadoc', 'shared-key', body, {}, at(query)), 'verified', query)
+    equal(verdict('pandadoc', 'shared-key', `${body} `, {}, at(`?signature=${signature}`)), 'wrong')
+    equal(verdict('pandadoc', 'other', body, {}, at(`?signature=${signature}`)), 'wrong')
+    for (const query of ['', '?signature=', `?mysignature=${signature}`])
+      equal(verdict('pandadoc', 'shared-key', body, {}, at(query)), 'missing', query)
+  })
+
+  it('of Dialpad is that of the token which is its body, by HS256 only', () => {
+    const head = Buffer.from('{"alg":"HS256","typ":"JWT"}').toString('base64url')
+    const payload = Buffer.from('{"call_id":1}').toString('base64url')
+    const signature = mac('sha256', 'secret', `${head}.${payload}`, 'base64url')
+    const body = `${head}.${payload}.${signature}`
+    equal(verdict('dialpad', 'secret', body, {}), 'verified')
+    equal(verdict('dialpad', 'other', body, {}), 'wrong')
+    const none = Buffer.from('{"alg":"none"}').toString('base64url')
+    equal(verdict('dialpad', 'secret', `${none}.${payload}.${signature}`, {}), 'wrong')
+    for (const other of [`${none}.${payload}.`, '{"call_id":1}', '', `${body} `, `${body}.x`])
+      equal(verdict('dialpad', 'secret', other, {}), 'missing', other)
   })
 
   it('of Segment is the SHA-1 of the body in hex', () => {

@@ -50,6 +50,24 @@ describe('senders that can set no header', () => {
       )
   })
 
+  it('ask with a POST of a challenge alone, which is repeated: monday.com', async () => {
+    const webhook = await test.createWebhook({ sender: 'monday.com' })
+    const path = `${pathOf(webhook)}?token=${webhook.secret}`
+    const answer = await call('POST', path, { challenge: '3eZbrw1aBm2rZgRNFdxV' })
+    assert.deepEqual([answer.status, answer.body], [200, { challenge: '3eZbrw1aBm2rZgRNFdxV' }])
+    assert.equal((await detailOf(webhook)).message, 'challenge: nothing was written')
+    assert.equal((await call('POST', `${pathOf(webhook)}?token=wrong`, { challenge: 'x' })).status, 401)
+    for (const other of [
+      { challenge: 'x', email: 'd@example.com' },
+      { challenge: 'x'.repeat(501) },
+      { challenge: 7 },
+    ])
+      assert.equal((await call('POST', path, other)).body.challenge, undefined)
+    const signed = await test.createWebhook()
+    const headers = { 'X-Webhook-Secret': signed.secret }
+    assert.equal((await call('POST', pathOf(signed), { challenge: 'x' }, headers)).status, 400)
+  })
+
   it('use HTTP basic', async () => {
     const webhook = await test.createWebhook({ verification: { type: 'basic', username: 'form' } })
     const Authorization = `Basic ${Buffer.from(`form:${webhook.secret}`).toString('base64')}`

@@ -37,6 +37,10 @@ describe('/v1/analytics', () => {
       { bucket: null, group: {}, other: false, currency: 'EUR', value: '1250.75' },
     ])
     assert.equal(body.total, null)
+    assert.deepEqual(body.totals, [
+      { currency: 'CHF', value: '80.00' },
+      { currency: 'EUR', value: '1250.75' },
+    ])
     const rate = await query({ metric: 'deals.win_rate', last: '1d', filter: { currency: ['EUR', 'USD'] } })
     assert.equal(rate.body.total, 66.67)
     const open = await query({ metric: 'deals.weighted_value', group_by: ['stage'] })
@@ -44,6 +48,40 @@ describe('/v1/analytics', () => {
       { bucket: null, group: { stage: 'proposal' }, other: false, currency: 'EUR', value: '100.00' },
     ])
     assert.deepEqual([open.body.total, open.body.from], ['100.00', null])
+  })
+
+  it('converts the total of money into the currency of the organization, by its exchange rates', async () => {
+    const { db } = suite
+    const { key } = await createKey(db, await createOrganization(db, { settings: { currency: 'EUR' } }))
+    const send = async (method: string, path: string, body: object) => {
+      const answer = await suite.api.request(method, `/v1${path}`, { body, key })
+      assert.ok(answer.status < 300, JSON.stringify(answer.body))
+    }
+    const converted = async (asked: object) => (await query(asked, key)).body.converted
+    assert.deepEqual(await converted({ metric: 'deals.open_value' }), { currency: 'EUR', value: '0.00' })
+    assert.deepEqual(await converted({ metric: 'deals.won_average' }), { currency: 'EUR', value: null })
+    await send('PUT', '/exchange-rates', { rates: { CHF: '1.05', USD: '0.333' } })
+    for (const [amount, currency, stage] of [
+      ['100.10', 'EUR', 'lead'],
+      ['10', 'CHF', 'lead'],
+      ['0.10', 'USD', 'proposal'],
+      ['30', 'EUR', 'won'],
+      ['10', 'USD', 'won'],
+      ['1', 'USD', 'won'],
+    ])
+      await send('POST', '/objects/deals', { name: 'Loom', amount, currency, stage })
+    const open = { metric: 'deals.open_value' }
+    assert.deepEqual(await converted(open), { currency: 'EUR', value: '110.63' })
+    assert.deepEqual(await converted({ ...open, group_by: ['stage'] }), { currency: 'EUR', value: '110.63' })
+    assert.deepEqual(await converted({ ...open, filter: { currency: 'CHF' } }), {
+      currency: 'EUR',
+      value: '10.50',
+    })
+    assert.deepEqual(await converted({ metric: 'deals.weighted_value' }), { currency: 'EUR', value: '11.08' })
+    assert.deepEqual(await converted({ metric: 'deals.won_average' }), { currency: 'EUR', value: '11.22' })
+    assert.equal('converted' in (await query({ metric: 'deals.won' }, key)).body, false)
+    await send('POST', '/objects/deals', { name: 'Loom', amount: '5', currency: 'AOA' })
+    assert.equal(await converted(open), null)
   })
 
   it('fills each bucket, in a time zone, and follows a change at once', async () => {

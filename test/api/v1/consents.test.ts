@@ -281,14 +281,51 @@ describe('consents', () => {
     deepEqual([left.id, left.state, more], [id, 'withdrawn', []])
   })
 
-  it('are not merged, as each is the one of its contact, purpose and channel', async () => {
+  it('have no merge, as each is the one of its contact, purpose and channel', async () => {
     const ada = await contact()
     const withdrawn = (await give(ada, { stated_at: '2024-01-01', state: 'withdrawn' })).body
     const { id } = (await give(ada, { channel: 'sms', text: 'Yes.' })).body
-    const { status, body } = await call('POST', `/objects/consents/${withdrawn.id}/merge`, { from: id })
-    equal(status, 422)
-    match(body.error.message, /consents are not merged: there is one for each contact_id, purpose, channel/)
+    const merged = await call('POST', `/objects/consents/${withdrawn.id}/merge`, { from: id })
+    deepEqual([merged.status, merged.body.error.type], [404, 'not_found'])
     equal((await call('GET', `/objects/consents/${id}`)).status, 200)
+    const { paths } = (await suite.api.request('GET', '/openapi.json')).body
+    ok('/v1/objects/contacts/{entity_id}/merge' in paths)
+    ok(!('/v1/objects/consents/{entity_id}/merge' in paths))
+    const events = (await call('GET', '/events')).body.data.map(({ name }: { name: string }) => name)
+    ok(!events.includes('consent.merged'))
+  })
+
+  it('belong to a contact, whatever the way in which they are made', async () => {
+    const values = { purpose: 'newsletter', channel: 'email', state: 'granted' }
+    const ada = await contact()
+    const made = await call('POST', '/objects/consents', values)
+    deepEqual([made.status, made.body.error.message], [422, 'contact_id: required'])
+    const operations = [
+      { op: 'create', data: values },
+      { op: 'upsert', by: 'external_id', data: { ...values, external_id: 'C-1' } },
+      { op: 'upsert', by: 'external_id', data: { ...values, external_id: 'C-1', contact_id: ada } },
+      { op: 'upsert', by: 'external_id', data: { external_id: 'C-1', state: 'withdrawn' } },
+    ]
+    const { results } = (await call('POST', '/objects/consents/batch', { operations })).body
+    deepEqual(
+      results.map((one: { status: number }) => one.status),
+      [422, 422, 201, 200],
+      JSON.stringify(results),
+    )
+    const { schemas } = (await suite.api.request('GET', '/openapi.json')).body.components
+    ok(schemas.ConsentCreate.required.includes('contact_id'))
+  })
+
+  it('keep their contact in a revert to the time when it was deleted', async () => {
+    const ada = await contact()
+    const { id } = (await give(ada)).body
+    await call('DELETE', `/objects/contacts/${ada}`)
+    const cut = (await call('GET', `/objects/consents/${id}`)).body
+    equal(cut.contact_id, null)
+    equal((await change(id, { source: 'letter' })).status, 200, 'other fields can still be changed')
+    await call('POST', `/objects/contacts/${ada}/restore`)
+    const { status, body } = await call('POST', `/objects/consents/${id}/revert`, { version: cut.version })
+    deepEqual([status, body.contact_id, body.source], [200, ada, null])
   })
 
   it('take their files and the notes that are linked with them along with an erasure', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { z } from 'zod'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { fieldsSchema } from '../../../db/model/records/schemas.ts'
+import { mergeableKinds } from '../../../workflows/shared/record-kinds.ts'
 import { startApi, type TestApi } from '../../support/api.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
 
@@ -32,8 +33,10 @@ describe('the catalogue of events', () => {
   it('lists the events that an outgoing webhook can select', () => {
     for (const kind of kindNames) {
       const { object, events: own = {} } = kinds[kind]
-      const names = ['created', 'updated', 'deleted', 'restored', 'merged', ...Object.keys(own)]
+      const names = ['created', 'updated', 'deleted', 'restored', ...Object.keys(own)]
       for (const name of names) assert.ok(events.has(`${object}.${name}`), `${object}.${name}`)
+      const isMergeable = mergeableKinds.some((one) => one === kind)
+      assert.equal(events.has(`${object}.merged`), isMergeable, object)
     }
     assert.ok(events.has('workflow.failed'))
     for (const name of ['invoice.created', 'invoice.paid'])

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import type { Scope } from '../../../db/model/access/scopes.ts'
 import type { Issue } from '../../../db/model/errors.ts'
-import { referencesOf } from '../../../db/model/records/kind.ts'
+import { type KindName, referencesOf } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { createKey, startApi } from '../../support/api.ts'
 import { createMember, createTestDatabase } from '../../support/database.ts'
+import { exampleOf, ownersOf } from '../../support/example-of.ts'
 import { withApi } from '../../support/with-api.ts'
 
 const NOBODY = '01900000-0000-7000-8000-000000000000'
@@ -21,11 +22,13 @@ describe('/v1/objects', () => {
   const get = (path: string, key?: string) =>
     suite.api.request('GET', `/v1/objects/${path}`, key ? { key } : {})
 
+  const create = async (kind: KindName, values: object) => (await post(kind, values)).body
+
   for (const kind of kindNames) {
-    const { object, example, fields } = kinds[kind]
+    const { object, fields } = kinds[kind]
 
     it(`${kind}: creates, reads, updates, lists and deletes`, async () => {
-      const created = await post(kind, example)
+      const created = await post(kind, await exampleOf(kind, create))
       assert.deepEqual([created.status, created.body.object], [201, object])
       assert.equal(created.headers.get('etag'), '"1"')
       const path = `${kind}/${created.body.id}`
@@ -56,6 +59,8 @@ describe('/v1/objects', () => {
       const { status, body } = await post(kind, {})
       assert.deepEqual([status, body.detail[0].type], [422, 'missing'])
       if (required.length === 1) assert.equal(body.error.message, `${required[0]}: required`)
+      const missing = body.detail.map(({ loc }: { loc: string[] }) => loc[1])
+      if (required.length > 0) assert.deepEqual(missing.sort(), required.sort())
     })
 
     it(`${kind}: lists the accepted values for an invalid filter`, async () => {
@@ -71,21 +76,44 @@ describe('/v1/objects', () => {
       }
     })
 
-    for (const [name, { to }] of referencesOf(kinds[kind]))
+    for (const [name, { to, required }] of referencesOf(kinds[kind]))
       if (to !== kind)
         it(`${kind}: requires write on ${to} to set or clear ${name}`, async () => {
-          const target = await post(to, kinds[to].example)
+          const example = await exampleOf(kind, create)
+          const target = await create(to, await exampleOf(to, create))
           const key = await keyFor(`${kind}:write`, `${to}:read`)
-          const refused = await post(kind, { ...example, [name]: target.body.id }, key)
+          const refused = await post(kind, { ...example, [name]: target.id }, key)
           assert.deepEqual([refused.status, refused.body.error.type], [403, 'insufficient_scope'])
           assert.match(refused.body.error.message, new RegExp(`${to}:write`))
-          const own = await post(kind, { ...example, [name]: null }, key)
+          const own = required
+            ? await post(kind, example)
+            : await post(kind, { ...example, [name]: null }, key)
           assert.equal(own.status, 201)
-          for (const value of [target.body.id, null])
+          for (const value of required ? [target.id] : [target.id, null])
             assert.equal((await patch(`${kind}/${own.body.id}`, { [name]: value }, key)).status, 403)
           const both = await keyFor(`${kind}:write`, `${to}:write`)
-          const set = await patch(`${kind}/${own.body.id}`, { [name]: target.body.id }, both)
-          assert.deepEqual([set.status, set.body[name]], [200, target.body.id])
+          const set = await patch(`${kind}/${own.body.id}`, { [name]: target.id }, both)
+          assert.deepEqual([set.status, set.body[name]], [200, target.id])
+        })
+
+    for (const [name, { to, required }] of referencesOf(kinds[kind]))
+      if (required)
+        it(`${kind}: always have ${name}`, async () => {
+          const example = await exampleOf(kind, create)
+          for (const given of [null, '', undefined]) {
+            const { status, body } = await post(kind, { ...example, [name]: given })
+            assert.deepEqual([status, body.detail[0].loc], [422, ['body', name]])
+          }
+          const { id } = await create(kind, example)
+          for (const given of [null, '']) {
+            const { status, body } = await patch(`${kind}/${id}`, { [name]: given })
+            assert.deepEqual([status, body.detail[0].loc], [422, ['body', name]])
+          }
+          const path = `/v1/objects/${kind}/${id}/associations/${to}/${example[name]}`
+          const unlinked = await suite.api.request('DELETE', path)
+          assert.equal(unlinked.status, 422)
+          assert.match(unlinked.body.error.message, /cannot be without its/)
+          assert.equal((await get(`${kind}/${id}`)).body[name], example[name])
         })
   }
 
@@ -329,7 +357,7 @@ describe('/v1/objects', () => {
   it('describes exactly the fields that the records of a kind have', async () => {
     for (const kind of kindNames) {
       const { body } = await get(`${kind}/schema`)
-      const { body: record } = await post(kind, body.example)
+      const record = await create(kind, { ...body.example, ...(await ownersOf(kind, create)) })
       const names = body.fields.map(({ name }: { name: string }) => name)
       assert.deepEqual(
         names.sort(),

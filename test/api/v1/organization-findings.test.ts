@@ -44,6 +44,10 @@ const EXPECTED: Record<string, { validation: string[]; activation?: string[] }> 
     validation: ['unraised_event 2:33', 'unraised_event 4:23', 'unraised_event 6:61'],
   },
   'sensitive-fields.yaml': { validation: ['reads_mask 7:27', 'reads_mask 6:11', 'reads_mask 9:92'] },
+  'key-that-is-not-unique.yaml': {
+    validation: ['unknown_custom_field 8:11'],
+    activation: ['unknown_custom_field save'],
+  },
   'pool-of-others.yaml': { validation: ['unknown_pool 3:68'] },
 }
 
@@ -62,6 +66,9 @@ describe('findings about the organization', () => {
     await suite.api.request('POST', `${hooks}/${webhook.id}/capture`)
     await suite.api.request('POST', '/v1/custom-fields/contacts', {
       body: { name: 'ssn', type: 'text', sensitive: true },
+    })
+    await suite.api.request('POST', '/v1/custom-fields/contacts', {
+      body: { name: 'weight', type: 'number' },
     })
     const order = {
       customer: { email: 'ada@example.com', phone: null },
@@ -97,6 +104,25 @@ describe('findings about the organization', () => {
       )
       for (const { code } of missing) found.add(code)
     })
+
+  it('tell how a custom field becomes the key of an upsert', async () => {
+    const spec = readFileSync(new URL('key-that-is-not-unique.yaml', FOLDER), 'utf8')
+    const { valid, warnings } = (await post('/validate', { spec })).body
+    equal(valid, true)
+    equal(
+      warnings[0].message,
+      'custom_fields.weight of contacts is not defined as unique: no record can be found by it',
+    )
+    equal(
+      warnings[0].hint,
+      'make it unique: PATCH /v1/custom-fields/contacts/weight {"unique": true}, with the scope contacts:write',
+    )
+    const body = { unique: true }
+    const path = '/v1/custom-fields/contacts/weight'
+    equal((await suite.api.request('PATCH', path, { body })).status, 200)
+    deepEqual((await post('/validate', { spec })).body.warnings, [])
+    await suite.api.request('PATCH', path, { body: { unique: false } })
+  })
 
   it('refuse a search by a sensitive field, of which a run finds nothing', async () => {
     const config = {

@@ -84,6 +84,27 @@ describe('further addresses of contacts', () => {
     )
   })
 
+  it('may be the own email of another contact, which is a duplicate then and is found before', async () => {
+    const first = await create({ email: 'dee@work.io', other_emails: ['dee@home.io'] })
+    const second = await create({ email: 'dee@other.io', first_name: 'Dee' })
+    const { status, body } = await send('PATCH', `/${second.id}`, { email: 'Dee@home.io' })
+    assert.deepEqual([status, body.email], [200, 'Dee@home.io'])
+    const groups = (await send('GET', '/duplicates?by=email&limit=200')).body.data
+    const group = groups.find(({ value }: { value: string }) => value === 'dee@home.io')
+    assert.deepEqual(
+      group?.records.map(({ id }: { id: string }) => id),
+      [first.id, second.id],
+    )
+    assert.equal((await upsert('dee@home.io')).id, second.id)
+    assert.equal((await upsert('dee@work.io')).id, first.id)
+    const merged = await send('POST', `/${first.id}/merge`, { from: second.id })
+    assert.deepEqual(
+      [merged.body.email, merged.body.other_emails, merged.body.first_name],
+      ['dee@work.io', ['dee@home.io'], 'Dee'],
+    )
+    assert.equal((await upsert('DEE@home.io')).id, first.id)
+  })
+
   it('belong to one contact: a write of an email that another has is refused', async () => {
     const made = await create({ email: 'cy@own.io', other_emails: ['cy@other.io'] })
     for (const taken of ['CY@own.io', 'cy@OTHER.io']) {

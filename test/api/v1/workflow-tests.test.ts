@@ -267,6 +267,11 @@ outputs: {text: "{{ nodes.text.output.text }}"}
     const ofRun = await one({}, { ...source, stubs_from: run.run_id })
     assert.deepEqual([ofRun.passed, ofRun.outputs], [true, { text: '7 Ada' }])
 
+    assert.deepEqual((await one({}, { ...source, stubs_from: 'last_run' })).outputs, { text: '7 Ada' })
+    const { body: fresh } = await suite.api.request('POST', '/v1/workflows', { body: { spec } })
+    const never = await send({ workflow_id: fresh.workflow_id, stubs_from: 'last_run', cases: [{}] })
+    assert.deepEqual([never.status, never.body.error.type], [404, 'not_found'])
+
     await suite.api.request('PUT', `${path}/samples/count`, { body: { output: { value: 9 } } })
     const own = { go: { output: { payload: { by: 'Bob' } } } }
     const ofSamples = await one({ stubs: own }, { ...source, stubs_from: 'samples' })

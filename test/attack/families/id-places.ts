@@ -2,12 +2,14 @@ import { z } from 'zod'
 import { appRoutes } from '../../../api/app/route-table.ts'
 import type { AppRoute, Route } from '../../../api/http/route.ts'
 import { routes } from '../../../api/v1/route-table.ts'
+import { type KindName, referencesOf } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { tenantTables } from '../../support/every-table.ts'
+import { createExample } from '../../support/example-of.ts'
 import { bodyOf, filled, QUERIES, tablesOf } from '../../support/route-paths.ts'
 import type { Family, Tally } from '../family.ts'
 import type { Ground } from '../ground.ts'
-import { idPlaces, type Place, tableAt, withId } from '../id-places.ts'
+import { idPlaces, kindOfPath, type Place, tableAt, withId } from '../id-places.ts'
 import { Caller, eventually } from '../workflows.ts'
 import { restingState, stateOf } from './tenants.ts'
 
@@ -41,7 +43,8 @@ export const idPlacesFamily: Family = {
         )
         const path = prefix + filled(route.path, Object.fromEntries(ids)) + (QUERIES[route.id] ?? '')
         const query = part === 'query' ? `${path.includes('?') ? '&' : '?'}${place.join('.')}=${id}` : ''
-        const body = part === 'body' ? withId(bodyOf(route).body, place, route.path, id) : undefined
+        const owners = await ownersOf(route.path, ground)
+        const body = part === 'body' ? withId(bodyOf(route).body, place, route.path, id, owners) : undefined
         const headers = prefix === '/v1' ? bearer : session
         const { status, text } = await ground.send(route.method, path + query, headers, body)
         const what = `${route.method} ${path}${query} with ${place.join('.')} of ${table}: ${status} ${text.slice(0, 300)}`
@@ -53,6 +56,15 @@ export const idPlacesFamily: Family = {
     for (const [table, hash] of before)
       tally.attempt(after.get(table) === hash, `rows of ${table} of the other organization changed`)
   },
+}
+
+/** The own records that a new one of the kind of a path requires. */
+async function ownersOf(path: string, ground: Ground): Promise<Record<string, string>> {
+  const kind = kindOfPath(path)
+  const required = kind ? referencesOf(kinds[kind]).filter(([, field]) => field.required) : []
+  return Object.fromEntries(
+    await Promise.all(required.map(async ([name, { to }]) => [name, await ground.victimId(to)])),
+  )
 }
 
 function placesOf({ body, query }: Route | AppRoute): [part: 'body' | 'query', place: Place][] {
@@ -91,12 +103,14 @@ async function foreignRows(ground: Ground): Promise<Record<string, string>> {
     return JSON.parse(text) as Record<string, string>
   }
   const record = { last_name: MARK, email: `${MARK}@example.com` }
-  for (const kind of kindNames) {
+  const create = async (kind: KindName, values: object) => {
     const text = ['last_name', 'name', 'title', 'subject', 'body', 'source'].find(
       (name) => name in kinds[kind].fields,
     )!
-    await caller.done('POST', `/objects/${kind}`, { ...kinds[kind].example, [text]: MARK })
+    const { id } = await caller.done('POST', `/objects/${kind}`, { ...values, [text]: MARK })
+    return { id: String(id) }
   }
+  for (const kind of kindNames) await createExample(kind, create)
   await caller.done('POST', '/views', { entity: 'contacts', name: MARK, query: { q: MARK }, shared: true })
   await caller.done('POST', '/knowledge/collections', { name: MARK })
   const approval = `name: ${MARK}\nnodes:\n  ask: {type: approval, config: {title: ${MARK}, assignees: [a@example.com]}}\n`

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { setTimeout } from 'node:timers/promises'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import type { Actor } from '../../../db/model/actor.ts'
 import { createSchema } from '../../../db/model/records/schemas.ts'
@@ -50,6 +51,23 @@ describe('events', () => {
     await tenant(key, (tx) => insertEvents(tx, [{ name: 'invoice.paid', data: { id } }]))
     const [, paid] = await origins({ subject_id: id })
     assert.deepEqual(paid, { name: 'invoice.paid', actor: key, cause: null, depth: 0 })
+  })
+
+  it('are as old as their transaction by the clock of the database, also those of records', async () => {
+    const rows = await tenant(testActor, async (tx) => {
+      await setTimeout(20)
+      const { id } = await createRecord(tx, 'contacts', createSchema('contacts').parse({ email: 'c@b.ch' }))
+      await insertEvents(tx, [{ name: 'invoice.paid', data: { id } }])
+      return tx
+        .trx('events')
+        .where({ organization_id: organizationId, subject_id: id })
+        .orderBy('id')
+        .select('name', tx.trx.raw('created_at = cast(now() as timestamptz(3)) as "asOld"'))
+    })
+    assert.deepEqual(rows, [
+      { name: 'contact.created', asOld: true },
+      { name: 'invoice.paid', asOld: true },
+    ])
   })
 
   it('of a run name it as their cause, one deeper in the chain than the run', async () => {

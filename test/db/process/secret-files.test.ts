@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { readVariables, sharedVariables } from '../../../db/process/config.ts'
-import { SECRET_SETTINGS } from '../../../db/process/secret-files.ts'
+import { SECRET_VARIABLES } from '../../../db/process/secret-files.ts'
 import { startVariables } from '../../../worker/dev/config.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 
@@ -44,6 +44,6 @@ describe('secrets in files', () => {
     const named = Object.keys(startVariables.shape).filter(
       (name) => secret.test(name) && !isPublic.test(name),
     )
-    assert.deepEqual(named.sort(), [...SECRET_SETTINGS].sort())
+    assert.deepEqual(named.sort(), [...SECRET_VARIABLES].sort())
   })
 })

@@ -8,7 +8,9 @@ import { deleteRecord } from '../../../db/records/delete.ts'
 import { lockRecord, lockRecords } from '../../../db/records/lock.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
 import { updateMany, updateRecord } from '../../../db/records/update.ts'
+import { mergeableKinds } from '../../../workflows/shared/record-kinds.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { createExample, exampleOf } from '../../support/example-of.ts'
 import { everything, recordsOf, type TestRecords } from '../../support/records.ts'
 
 describe('associations', () => {
@@ -204,24 +206,25 @@ describe('associations', () => {
   for (const kind of kindNames)
     for (const target of kindNames)
       it(`join ${kind} and ${target}, with a label and properties`, async () => {
-        const one = (await records.create(kind, kinds[kind].example)).id
-        const two = (await records.create(target, kinds[target].example)).id
+        const { id: one, ...before } = await records.create(kind, await exampleOf(kind, records.create))
+        const two = (await createExample(target, records.create)).id
+        // A required reference has a record already.
+        const filled = referencesOf(kinds[kind], target).filter(([name]) => before[name] === null)
+        const [own, other] = [await related(kind, one, target), await related(target, two, kind)]
         const made = await records.link(kind, one, target, two, { label: 'first', since: 2020 })
         assert.deepEqual([made.label, made.properties], ['first', { since: 2020 }])
-        assert.deepEqual(await related(kind, one, target), [two])
-        assert.deepEqual(await related(target, two, kind), [one])
-        for (const [name] of referencesOf(kinds[kind], target))
-          assert.equal((await records.get(kind, one))[name], two)
+        assert.deepEqual((await related(kind, one, target)).sort(), [...own, two].sort())
+        assert.deepEqual((await related(target, two, kind)).sort(), [...other, one].sort())
+        for (const [name] of filled) assert.equal((await records.get(kind, one))[name], two)
         await remove(target, two, kind, one)
-        assert.deepEqual(await related(kind, one, target), [])
-        for (const [name] of referencesOf(kinds[kind], target))
-          assert.equal((await records.get(kind, one))[name], null)
+        assert.deepEqual(await related(kind, one, target), own)
+        for (const [name] of filled) assert.equal((await records.get(kind, one))[name], null)
       })
 
   for (const kind of kindNames)
-    for (const [name, { to }] of referencesOf(kinds[kind]))
+    for (const [name, { to, required }] of referencesOf(kinds[kind]))
       it(`follow ${name} of ${kind}, also when its record is deleted and restored`, async () => {
-        const other = (await records.create(to, kinds[to].example)).id
+        const other = (await createExample(to, records.create)).id
         const { id } = await records.create(kind, { ...kinds[kind].example, [name]: other })
         assert.deepEqual(await related(to, other, kind), [id])
         await records.delete(to, other)
@@ -230,6 +233,7 @@ describe('associations', () => {
         await records.restore(to, other)
         assert.equal((await records.get(kind, id))[name], other)
         assert.deepEqual(await related(kind, id, to), [other])
+        if (required) return
         await records.update(kind, id, { [name]: null })
         assert.deepEqual(await related(kind, id, to), [])
       })
@@ -239,7 +243,7 @@ describe('associations', () => {
       it(`restore ${name} of ${kind}, in any order of deletes and restores of both ends`, async () => {
         for (const deleted of ['holder', 'other'] as const)
           for (const restored of ['holder', 'other'] as const) {
-            const other = (await records.create(to, kinds[to].example)).id
+            const other = (await createExample(to, records.create)).id
             const { id } = await records.create(kind, { ...kinds[kind].example, [name]: other })
             const ends = { holder: [kind, id], other: [to, other] } as const
             const second = { holder: 'other', other: 'holder' } as const
@@ -336,16 +340,20 @@ describe('associations', () => {
     for (const [name, { to }] of referencesOf(kinds[kind]))
       for (const way of ['deleted', 'merged'] as const)
         it(`by ${name} of ${kind} never deadlock with a record that is ${way} meanwhile`, async () => {
-          const other = (await records.create(to, kinds[to].example)).id
-          const winner = (await records.create(to, kinds[to].example)).id
+          const other = (await createExample(to, records.create)).id
+          const winner = (await createExample(to, records.create)).id
           const one = await records.create(kind, { ...kinds[kind].example, [name]: other })
           // Not the same record where the reference is a part of its key.
           const [, apart] = kinds[kind].identity ?? []
-          const two = await records.create(kind, { ...kinds[kind].example, ...(apart && { [apart]: 'two' }) })
+          const example = await exampleOf(kind, records.create)
+          const two = await records.create(kind, { ...example, ...(apart && { [apart]: 'two' }) })
           const transactions = await meeting(
             (tx) => lockRecords(tx, kind, [one.id, two.id]),
             (tx) => updateRecord(tx, kind, two.id, { [name]: other }),
-            (tx) => (way === 'deleted' ? deleteRecord(tx, to, other) : mergeRecords(tx, to, winner, other)),
+            (tx) =>
+              way === 'deleted'
+                ? deleteRecord(tx, to, other)
+                : mergeRecords(tx, mergeable(to), winner, other),
           )
           const now = way === 'deleted' ? null : winner
           for (const { id } of [one, two]) assert.equal((await records.get(kind, id))[name], now)
@@ -405,6 +413,8 @@ describe('associations', () => {
 })
 
 type Work = (tx: Tenant) => Promise<unknown>
+
+const mergeable = (kind: KindName) => mergeableKinds.find((one) => one === kind)!
 
 const refused = (work: Promise<unknown>, type: ErrorType) =>
   assert.rejects(work, (error: { type?: string }) => {

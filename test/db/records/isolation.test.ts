@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
+import { kindNames } from '../../../db/model/records/kinds/index.ts'
 import { finderBy } from '../../../db/records/find-by-key.ts'
 import {
   createMember,
@@ -7,6 +7,7 @@ import {
   createTestDatabase,
   type TestDatabase,
 } from '../../support/database.ts'
+import { createExample } from '../../support/example-of.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
 describe('organizations', () => {
@@ -23,7 +24,7 @@ describe('organizations', () => {
     company = (await theirs.create('companies', { name: 'Secret Ltd', domain: 'secret.example' })).id
     const fields = { first_name: 'Secret', email: 's@secret.example', company_id: company, external_id: 'x' }
     contact = (await theirs.create('contacts', fields)).id
-    for (const kind of kindNames) await theirs.create(kind, kinds[kind].example)
+    for (const kind of kindNames) await createExample(kind, theirs.create)
   })
   after(() => db.drop())
 

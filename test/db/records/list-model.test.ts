@@ -5,8 +5,10 @@ import { operatorsOf } from '../../../db/model/records/filters.ts'
 import type { FieldType, KindName } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import type { AgxRecord } from '../../../db/model/records/schemas.ts'
+import { setRates } from '../../../db/records/exchange-rates.ts'
 import type { ListQuery } from '../../../db/records/list.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
+import { ownersOf } from '../../support/example-of.ts'
 import { beside, compare } from '../../support/filter-oracle.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -34,6 +36,9 @@ const VALUES: Partial<Record<FieldType, unknown[]>> = {
 /** Further filter values for times. */
 const DAYS = ['2026-01-30', '2026-01-31', '2026-02-01']
 
+/** In US dollars: 10 euros are as much as 9.50 dollars. */
+const OF_EURO = 0.95
+
 const SIZE = 14
 /** Samples of records for each that is made. */
 const TRIED = 10
@@ -53,19 +58,23 @@ describe('lists, compared with a model', () => {
       for (const fields of fc.sample(fieldsOf(kind), { numRuns: SIZE * TRIED, seed: 4 })) {
         if (all.length === SIZE) break
         // A rule on several fields may refuse a sample.
-        const record = await records.create(kind, fields).catch((error) => {
+        const owners = await ownersOf(kind, records.create)
+        const record = await records.create(kind, { ...fields, ...owners }).catch((error) => {
           assert.equal(error.type, 'validation_error')
           return undefined
         })
         if (record) all.push(record)
       }
       assert.equal(all.length, SIZE)
+      await records.tenant((tx) => setRates(tx, { EUR: String(OF_EURO) }))
       await fc.assert(
         fc.asyncProperty(queryOf(kind), async ({ filters, q, ...query }) => {
+          const read = readerOf(kind, filters, query.match, CENTS)
+          const readExactly = readerOf(kind, filters, query.match, EXACTLY)
           const expected = all
-            .filter((record) => meets(record, filters, query.match))
+            .filter((record) => meets(record, filters, query.match, read))
             .filter((record) => !q || containsWords(kind, record, q))
-            .sort(bySeveral(query.sort, query.order))
+            .sort(bySeveral(query.sort, query.order, readExactly))
             .map(({ id }) => id)
           const parsed = filters.flatMap(([name, operator, values]) =>
             filtersOf(kind, { [`${name}[${operator}]`]: written(operator, values) }),
@@ -177,9 +186,29 @@ function comparable(value: unknown): Comparable {
   return /^-?\d+(\.\d+)?$/.test(value) ? Number(value) : value.toLowerCase()
 }
 
-function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any'): boolean {
-  const one = ([name, operator, values]: Given): boolean => {
+type Read = (record: AgxRecord, name: string) => Comparable
+
+/** Filters compare cents. */
+const CENTS = 100
+/** More than the products have, to undo the errors of floating-point numbers. */
+const EXACTLY = 1e6
+
+/** The value by which a record compares: of an amount in euros, unless one currency is named, its worth in dollars. */
+function readerOf(kind: KindName, filters: Given[], match: 'all' | 'any', units: number): Read {
+  const namesOne = ([name, operator, values]: Given) =>
+    name === 'currency' && (operator === 'eq' || operator === 'in') && values.length === 1
+  const isNamed = match === 'all' && filters.some(namesOne)
+  return (record, name) => {
     const value = comparable(record[name])
+    const isMoney = kinds[kind].fields[name]?.type === 'money'
+    if (!isMoney || record.currency !== 'EUR' || isNamed || typeof value !== 'number') return value
+    return Math.round(value * OF_EURO * units + 1e-6) / units
+  }
+}
+
+function meets(record: AgxRecord, filters: Given[], match: 'all' | 'any', read: Read): boolean {
+  const one = ([name, operator, values]: Given): boolean => {
+    const value = read(record, name)
     if (operator === 'is_null') return (value === null) === (values[0] === 'true')
     const wanted = values.map((text) => (typeof value === 'boolean' ? text === 'true' : comparable(text)))
     const [first, second] = wanted as [NonNullable<Comparable>, NonNullable<Comparable>]
@@ -220,10 +249,10 @@ function containsWords(kind: KindName, record: AgxRecord, q: string): boolean {
 }
 
 /** By each field in its direction; ties by id, in that of the last field. */
-function bySeveral(sort: string, order: 'asc' | 'desc') {
+function bySeveral(sort: string, order: 'asc' | 'desc', read: Read) {
   const each = sort.split(',').map((written) => {
     const isDescending = written.startsWith('-')
-    return by(isDescending ? written.slice(1) : written, isDescending ? 'desc' : order)
+    return by(isDescending ? written.slice(1) : written, isDescending ? 'desc' : order, read)
   })
   return (one: AgxRecord, two: AgxRecord): number => {
     for (const compared of each) {
@@ -237,10 +266,10 @@ function bySeveral(sort: string, order: 'asc' | 'desc') {
 }
 
 /** Nulls last in both directions. */
-function by(sort: string, order: 'asc' | 'desc') {
+function by(sort: string, order: 'asc' | 'desc', read: Read) {
   const sign = order === 'asc' ? 1 : -1
   return (one: AgxRecord, two: AgxRecord): number => {
-    const [a, b] = [comparable(one[sort]), comparable(two[sort])]
+    const [a, b] = [read(one, sort), read(two, sort)]
     if (a === b) return 0
     if (a === null || b === null) return a === null ? 1 : -1
     return compare(a, b) * sign

@@ -6,6 +6,7 @@ import { createDefinition } from '../../../db/records/custom-fields/definitions.
 import { listHistory } from '../../../db/records/history.ts'
 import { mergeRecords } from '../../../db/records/merge.ts'
 import { updateSet } from '../../../db/records/update.ts'
+import type { MergeableKind } from '../../../workflows/shared/record-kinds.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { recordsOf, type TestRecords } from '../../support/records.ts'
 
@@ -23,7 +24,7 @@ describe('merging two records', () => {
     records = recordsOf(db, organizationId)
   })
 
-  const merge = (kind: KindName, winner: string, loser: string, version?: number) =>
+  const merge = (kind: MergeableKind, winner: string, loser: string, version?: number) =>
     records.tenant((tx) =>
       mergeRecords(tx, kind, winner, loser, { ifVersion: version === undefined ? undefined : [version] }),
     )

@@ -15,6 +15,7 @@ const DO_NOT_GROW: Record<string, string> = {
   erasures: 'one row for each erased person: the receipt is the proof',
   event_cancels:
     'one row per event and workflow whose open runs it may cancel; deleted when it was compared with all',
+  exchange_rates: 'one row for each currency and day that somebody set',
   incoming_webhooks: BY_HAND,
   knowledge_collections: BY_HAND,
   knowledge_documents: 'at most KNOWLEDGE.documents of an organization; deleted by their authors',

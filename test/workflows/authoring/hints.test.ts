@@ -47,6 +47,18 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     set('{{ trigger.record.supervisor.name }}'),
     /^one of (?!.*instead of)/,
   ],
+  'a misspelt field of a related record': [
+    node(
+      '{type: crm_manager, config: {operation: search, entity: contacts, filters: {"company.industri": Mills}}}',
+    ),
+    /^did you mean company\.industry\?$/,
+  ],
+  'a misspelt value of a related record': [
+    node(
+      '{type: crm_manager, config: {operation: search, entity: contacts, filters: {associations.tasks.priority: urgnt}}}',
+    ),
+    /^did you mean urgent\?$/,
+  ],
   'one brace': [
     node(`{type: stop, when: "{ trigger.record.amount > 5 }", config: {status: completed}}`),
     /^write `"\{\{ trigger\.record\.amount > 5 \}\}"`$/,

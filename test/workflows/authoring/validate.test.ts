@@ -512,7 +512,7 @@ outputs: {year: "{{ nodes.b.output.when | default: nil }}", list: ["{{ org.name 
     )
     deepEqual(named.result.errors, [])
     deepEqual(
-      named.references.settings.map(({ root, name, path, node_id }) => ({ root, name, path, node_id })),
+      named.references.env.map(({ root, name, path, node_id }) => ({ root, name, path, node_id })),
       [{ root: 'secrets', name: 'acme_token', path: '/nodes/a/config/headers/A', node_id: 'a' }],
     )
     for (const computed of ['secrets[inputs.x]', 'secrets', 'secrets | json']) {

@@ -428,6 +428,34 @@ describe('a loop', () => {
     assert.fail('it does not end')
   })
 
+  it('opens fewer items at the same time whose bodies are large, but always goes on', async () => {
+    const waits = ['a', 'b', 'c']
+    const run = runOf(
+      {
+        nodes: [
+          each({ items: numbers(5), concurrency: 5 }),
+          { id: 'inner', type: 'for_each', config: { items: [1, 2], concurrency: 2 } },
+          ...waits.map(delay),
+        ],
+        edges: [edge('each', 'inner', 'item'), ...waits.map((id) => edge('inner', id, 'item'))],
+      },
+      { limits: { openNodes: 9 } },
+    )
+    const open = () => [...run.rows.values()].filter(({ status }) => status === 'waiting')
+    let most = 0
+    let { end } = await run.next()
+    while (!end) {
+      most = Math.max(most, open().length)
+      const fired = open().filter(({ node_id }) => waits.includes(node_id))
+      assert.ok(fired.length > 0)
+      const happened = fired.map(({ node_id: node, path }) => ({ type: 'timer' as const, node, path }))
+      end = (await run.next(...happened)).end
+    }
+    assert.equal([...run.rows.values()].filter(({ node_id }) => node_id === 'a').length, 10)
+    // With that of the outer loop, which is in no item.
+    assert.ok(most <= 9 + 1, `${most} were open`)
+  })
+
   it('shows how far it is in the Temporal UI', async () => {
     const run = runOf({ nodes: [each({ items: [1, 2] }), delay('body')], edges: [body] })
     await run.next()

@@ -514,7 +514,7 @@ describe('comparing', () => {
         .date({ noInvalidDate: true, min: new Date(0), max: new Date('2100-01-01') })
         .map((date) => date.toISOString()),
     )
-    const keys = (...values: unknown[]) => values.map(sortKey)
+    const keys = (...values: unknown[]) => values.map((value) => sortKey(value))
     fc.assert(
       fc.property(scalar, scalar, scalar, (one, two, three) => {
         const [a, b, c] = keys(one, two, three)

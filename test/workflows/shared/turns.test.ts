@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { createTurns } from '../../../workflows/shared/turns.ts'
+import { createTurns, turnsOf } from '../../../workflows/shared/turns.ts'
 
 /** More than the turn of one loop. */
 const LONG_MS = 12
@@ -36,7 +36,27 @@ describe('loops over data of tenants', () => {
     assert.deepEqual(ended, [0, 1, 2, 3, 4], 'they take turns')
   })
 
+  it('go on of one organization after the other, whatever one of them has', async () => {
+    const goneOn: string[] = []
+    const loop = async (organization: string) => {
+      const turn = createTurns(organization)
+      for (let step = 0; step < 3; step++) {
+        computeFor(LONG_MS)
+        await turn()
+        goneOn.push(organization)
+      }
+    }
+    await Promise.all([...Array.from({ length: LOOPS }, () => loop('of many')), loop('of one')])
+    const expected = ['of many', 'of one', 'of many', 'of one', 'of many', 'of one']
+    assert.deepEqual(goneOn.slice(0, 6), expected)
+  })
+
   it('do not wait before their turn is over', () => {
     assert.equal(createTurns()(), undefined)
+  })
+
+  it('wait for their first turn where requests bring them, unless they are short', () => {
+    assert.equal(turnsOf('a', 5)(), undefined)
+    assert.ok(turnsOf('a', 200)() instanceof Promise)
   })
 })

@@ -43,10 +43,9 @@ const PORTS = 5
 /** Starts the PostgreSQL of this data folder, or adopts a running one; creates the cluster on first use. */
 export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedPostgres> {
   const programs = install(join(options.dataDir, 'postgres'))
-  const known = readSettings(options.dataDir)
-  const settings = { ...newPasswords(), ...(known ?? makeSettings(options.dataDir)) }
-  if (!known || !existsSync(join(programs.dataDir, 'PG_VERSION')))
-    await initialise(programs, settings.password)
+  const known = readState(options.dataDir)
+  const state = { ...newPasswords(), ...(known ?? makeState(options.dataDir)) }
+  if (!known || !existsSync(join(programs.dataDir, 'PG_VERSION'))) await initialise(programs, state.password)
 
   let server = runningServer(programs.dataDir)
   // It may be shutting down after an earlier signal.
@@ -54,22 +53,22 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
   if (!server || !adopted) {
     server = undefined
     for (let tries = 1; !server; tries++) {
-      const port = await freePort(options.port ?? (tries === 1 ? settings.port : undefined))
+      const port = await freePort(options.port ?? (tries === 1 ? state.port : undefined))
       if (options.port !== undefined && options.port !== port)
         throw new ConfigError(
           `POSTGRES_PORT ${options.port} is in use by another program: stop it, or set POSTGRES_PORT to another port`,
         )
-      writeSettings(options.dataDir, { ...settings, port })
+      writeState(options.dataDir, { ...state, port })
       const mayMove = options.port === undefined && tries < PORTS
       server = await launch(programs, port, options, mayMove)
     }
   }
   const { pid, identity } = server
   const port = Number(lockFile(programs.dataDir)[3])
-  writeSettings(options.dataDir, { ...settings, port })
-  const ownerUrl = urlOf('postgres', settings.password, port)
+  writeState(options.dataDir, { ...state, port })
+  const ownerUrl = urlOf('postgres', state.password, port)
   await ensureDatabase(ownerUrl)
-  const [url, systemUrl] = DATABASE_ROLES.map((role) => urlOf(role, settings.passwords[role], port))
+  const [url, systemUrl] = DATABASE_ROLES.map((role) => urlOf(role, state.passwords[role], port))
   return {
     ownerUrl,
     urls: { url: url!, systemUrl: systemUrl! },
@@ -91,7 +90,7 @@ export async function startPostgres(options: EmbeddedOptions): Promise<EmbeddedP
 
 /** The logins of the embedded PostgreSQL of a data folder, for a command beside `npm start`; undefined without one. */
 export function embeddedUrls(dataDir: string): DatabaseUrls | undefined {
-  const { passwords, port } = readSettings(dataDir) ?? {}
+  const { passwords, port } = readState(dataDir) ?? {}
   if (!passwords || !port) return undefined
   const [url, systemUrl] = DATABASE_ROLES.map((role) => urlOf(role, passwords[role], port))
   return { url: url!, systemUrl: systemUrl! }
@@ -112,7 +111,8 @@ export function freePort(wanted = 0): Promise<number> {
   })
 }
 
-interface ServerSettings {
+/** What postgres.json keeps beside the cluster. */
+interface ServerState {
   /** Password of the superuser. */
   password: string
   /** Passwords of the processes' logins. Absent in a folder of an earlier version. */
@@ -120,26 +120,26 @@ interface ServerSettings {
   port?: number
 }
 
-function readSettings(dataDir: string): ServerSettings | undefined {
+function readState(dataDir: string): ServerState | undefined {
   const file = join(dataDir, 'postgres.json')
-  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ServerSettings) : undefined
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as ServerState) : undefined
 }
 
-function makeSettings(dataDir: string): ServerSettings {
+function makeState(dataDir: string): ServerState {
   if (existsSync(join(dataDir, 'postgres', 'PG_VERSION')))
     throw new Error(
       `DATA_DIR ${dataDir} contains a database but no postgres.json with its password: restore that file`,
     )
-  const settings = { password: newPassword() }
-  writeSettings(dataDir, settings)
-  return settings
+  const state = { password: newPassword() }
+  writeState(dataDir, state)
+  return state
 }
 
 const newPassword = () => randomBytes(24).toString('base64url')
 const newPasswords = () => ({ passwords: { agx_app: newPassword(), agx_system: newPassword() } })
 
-function writeSettings(dataDir: string, settings: ServerSettings): void {
-  writeFileSync(join(dataDir, 'postgres.json'), `${JSON.stringify(settings)}\n`, { mode: 0o600 })
+function writeState(dataDir: string, state: ServerState): void {
+  writeFileSync(join(dataDir, 'postgres.json'), `${JSON.stringify(state)}\n`, { mode: 0o600 })
 }
 
 function spawnServer({ postgres, dataDir, runAs }: Install, port: number, options: EmbeddedOptions): Server {

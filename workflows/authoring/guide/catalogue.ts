@@ -3,12 +3,13 @@ import { shapeOf } from '../../language/shapes.ts'
 import type { Catalogue } from '../../nodes/catalogue.ts'
 import type { NodeType } from '../../nodes/define.ts'
 import { nodeTypes } from '../../nodes/index.ts'
-import { briefSettings, firstSentence, outputText, settingLines, typeText } from './schemas.ts'
+import { briefKeys, firstSentence, keyLines, outputText, typeText } from './schemas.ts'
 
 /** The catalogue of node types, and the kinds of records, as Markdown. */
 
 /**
- * `brief`: the settings of each node type by name only, and metrics without dimensions, if the guide would be too long.
+ * `brief`: the keys of the config of each node type by name only, and metrics without dimensions, if the guide would
+ * be too long.
  */
 export type Level = 'brief' | 'standard' | 'full'
 
@@ -38,7 +39,7 @@ export function nodeText(type: NodeType, level: Level): string {
   return [
     `### ${type.type}`,
     `${full || !fields ? type.description : firstSentence(type.description)} Effect: ${type.effectClass(example.config)}.`,
-    ...settingLines(shapeOf(type.config), { full }),
+    ...keyLines(shapeOf(type.config), { full }),
     `- handles: ${shown.join(', ') || 'none, it ends the run'}. Output: ${fields ? `{${fields.join(', ')}}` : 'see above'}`,
     '',
     `\`${flowText({ type: type.type, config: example.config })}\``,
@@ -52,13 +53,13 @@ function briefText(type: NodeType, fields: string[] | undefined): string {
   const effect = type.effectClass(example.config)
   const handles = type.handles(example.config).map(({ name }) => name)
   const shown = handles.join(', ') || 'none'
-  const settings = briefSettings(shapeOf(type.config))
-  // What has one value for each setting is told by its settings.
+  const keys = briefKeys(shapeOf(type.config))
+  // What has one value for each key is told by its keys.
   const plain = !('operation' in example.config) && !Object.values(example.config).some(isObject)
   return [
     `### ${type.type}`,
     `${fields ? firstSentence(description) : description}${effect === 'pure' ? '' : ` Effect: ${effect}.`}`,
-    `${settings}${fields ? ` → ${outputText(shapeOf(type.output), settings)}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
+    `${keys}${fields ? ` → ${outputText(shapeOf(type.output), keys)}` : ''}${shown === 'success, error' ? '' : `; handles ${shown}`}`,
     ...(plain ? [] : [`\`${flowText({ type: type.type, config: example.config })}\``]),
   ].join('\n')
 }

@@ -4,18 +4,18 @@ import { CONDITION_OPERATORS } from '../../shared/operators.ts'
 
 /** JSON Schemas as short text. */
 
-/** The settings of a mapping, one line each; for a union, one line for each option. */
-export function settingLines(shape: Shape, { full }: { full: boolean }): string[] {
+/** The keys of a mapping, one line each; for a union, one line for each option. */
+export function keyLines(shape: Shape, { full }: { full: boolean }): string[] {
   const options = shape.oneOf ?? shape.anyOf
   if (options)
     return options.map((option) => {
       const [[name, first] = ['', undefined], ...others] = Object.entries(option.properties ?? {})
       if (first?.const === undefined) return `- ${typeText(option)}`
-      const settings = others.map(
+      const keys = others.map(
         ([key, one]) =>
           `${key}${option.required?.includes(key) ? '' : '?'}${full ? `: ${typeText(one)}` : ''}`,
       )
-      return `- \`${name}: ${String(first.const)}\`: ${settings.join(', ')}`
+      return `- \`${name}: ${String(first.const)}\`: ${keys.join(', ')}`
     })
   return Object.entries(shape.properties ?? {}).map(([name, one]) => {
     const required = shape.required?.includes(name) ? ', required' : ''
@@ -28,10 +28,10 @@ export function settingLines(shape: Shape, { full }: { full: boolean }): string[
 }
 
 /**
- * The settings of a mapping with their values, `{mode: a|b, limit?: 1–200}`; of a union by its first setting:
+ * The keys of a mapping with their values, `{mode: a|b, limit?: 1–200}`; of a union by its first key:
  * `operation: get {id}, list {…}`. Values that an option before has named are not repeated.
  */
-export function briefSettings(shape: Shape): string {
+export function briefKeys(shape: Shape): string {
   const named = new Set<string>()
   const options = (shape.oneOf ?? shape.anyOf ?? []).map((option) => {
     const [[name, first] = ['', undefined], ...others] = Object.entries(option.properties ?? {})
@@ -55,7 +55,7 @@ function membersText(shape: Shape, named: Set<string>): string {
 /** The largest bound that an author is told: larger ones only keep numbers exact. */
 const TOLD = 1_000_000
 
-/** What the name of a setting does not tell: its values, its bounds, the members of its items; else empty. */
+/** What the name of a key does not tell: its values, its bounds, the members of its items; else empty. */
 function valuesText(shape: Shape): string {
   if (shape.enum) return isOperator(shape.enum) ? '' : enumText(shape.enum)
   if (shape.type === 'array') {
@@ -82,22 +82,22 @@ const enumText = (values: unknown[]): string =>
 
 /**
  * The members of an output, with those of its lists and mappings: `{count, rows: [{name, value}]}`; without what the
- * text of the settings tells of the same name.
+ * text of the keys tells of the same name.
  */
-export function outputText(shape: Shape, settings: string, depth = 2): string {
-  if (shape.type === 'array') return shape.items ? `[${outputText(shape.items, settings, depth)}]` : '[]'
+export function outputText(shape: Shape, keys: string, depth = 2): string {
+  if (shape.type === 'array') return shape.items ? `[${outputText(shape.items, keys, depth)}]` : '[]'
   const properties = Object.entries(shape.properties ?? {})
   if (properties.length > 0 && depth > 0)
     return `{${properties
       .map(([name, one]) => {
-        const inner = outputText(one, settings, depth - 1)
-        const told = settings.includes(`${name}: ${inner}`) || settings.includes(`${name}?: ${inner}`)
+        const inner = outputText(one, keys, depth - 1)
+        const told = keys.includes(`${name}: ${inner}`) || keys.includes(`${name}?: ${inner}`)
         return inner === '' || told ? name : `${name}: ${inner}`
       })
       .join(', ')}}`
   if (shape.enum) return enumText(shape.enum)
   const options = (shape.anyOf ?? shape.oneOf ?? [])
-    .map((one) => outputText(one, settings, depth))
+    .map((one) => outputText(one, keys, depth))
     .filter(Boolean)
   return [...new Set(options)].join(' or ')
 }

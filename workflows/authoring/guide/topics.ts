@@ -20,7 +20,7 @@ import {
   type Level,
 } from './catalogue.ts'
 import { EXPRESSIONS } from './examples.ts'
-import { settingLines } from './schemas.ts'
+import { keyLines } from './schemas.ts'
 
 /** A chapter of the guide. */
 export interface Topic {
@@ -47,20 +47,20 @@ export const TOPICS: Record<string, Topic> = {
     text: (_, level) =>
       [
         'A workflow is one YAML document, without ```. Its keys:',
-        ...settingLines(SPEC_SHAPE, { full: level === 'full' }),
+        ...keyLines(SPEC_SHAPE, { full: level === 'full' }),
         '',
         '`settings` has:',
-        ...settingLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
+        ...keyLines(SPEC_SHAPE.properties?.settings ?? {}, { full: true }),
         '',
         'Each node has:',
-        ...settingLines(shapeOf(specNode), { full: true }),
+        ...keyLines(shapeOf(specNode), { full: true }),
         '',
         `At most ${SPEC.nodes} nodes, ${SPEC.bytes / 1024} KiB and ${SPEC.values} values; no anchors, aliases or tags. Durations: 500ms, 30s, 5m, 2h, 1d.`,
         ...(level === 'full'
           ? [
               '',
               'The raw definition is the same with `nodes` as a list and `edges: [{from, handle, to}]`. Its nodes:',
-              ...settingLines(shapeOf(rawNode), { full: false }),
+              ...keyLines(shapeOf(rawNode), { full: false }),
             ]
           : []),
       ].join('\n'),
@@ -90,7 +90,7 @@ export const TOPICS: Record<string, Topic> = {
         'What can be read:',
         '- `inputs.<name>`: the inputs of the run.',
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
-        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of a node before this one. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
+        `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of an earlier node. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `.workflow_id`, `.workflow_name`, `.started_at`; `org.id`, `.name`, `.currency`, `.timezone`; `env.<name>`: settings of the organization.',
         '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
@@ -104,7 +104,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. They are Liquid's; \`sort\` and \`sort | reverse\` put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. \`date\` writes UTC; format_date has time zones.`,
+        `Filters: ${FILTERS.join(', ')}. Sorts put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
@@ -161,7 +161,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Node types',
     text: (_, level) =>
       [
-        'Effects: pure (computes), read and write (the organization’s data), external (other services). `?` marks optional settings.',
+        'Effects: pure, read and write (own data), external (other services). `?` marks optional settings.',
         ...(level === 'brief'
           ? [
               'The settings with their values, `→` the output; `[…]` is a list. Default: effect pure, handles success, error.',
@@ -191,11 +191,11 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
     title: 'Validation',
     text: () =>
       [
-        '`POST /v1/workflows/validate {spec}` reports all errors and warnings at once, each with code, line, column, path and hint. Apply all, then validate again:',
+        '`POST /v1/workflows/validate {spec}` reports all errors and warnings, each with code, line, column, path and hint. Apply all, then validate again:',
         '- ``did you mean X?``: replace the name at line and column by X.',
         '- ``write `X` ``: replace the value at the path. ``write `X` instead of `Y` ``: replace Y within that text.',
         '- ``add `key: value` ``: add it to the mapping at the path. `remove it`: remove the key and its value. `one of …`: the allowed values.',
-        'Errors refuse the workflow, warnings do not. `/docs/findings` explains each code.',
+        'Only errors refuse the workflow. `/docs/findings` explains each code.',
       ].join('\n'),
   },
   examples: {
@@ -207,9 +207,13 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
   },
 }
 
-/** `contact|deal.created|updated, deal.won`: the events of every kind of record, and the others by entity. */
+/** `contact|deal.created|merged (no deal.merged), deal.won`: those of the kinds of records, the others by entity. */
 function eventNames(): string {
   const common = Object.keys(ACTIONS)
+  const missing = kindObjects
+    .flatMap((kind) => common.map((action) => `${kind}.${action}`))
+    .filter((name) => !EVENTS.some((event) => event.name === name))
+  const except = missing.length > 0 ? ` (no ${missing.join(', ')})` : ''
   const actions = new Map<string, string[]>()
   for (const { name } of EVENTS) {
     const [entity = '', action = ''] = name.split('.')
@@ -217,5 +221,5 @@ function eventNames(): string {
     actions.set(entity, [...(actions.get(entity) ?? []), action])
   }
   const others = [...actions].map(([entity, names]) => `${entity}.${names.join('|')}`)
-  return [`${kindObjects.join('|')}.${common.join('|')}`, ...others].join(', ')
+  return [`${kindObjects.join('|')}.${common.join('|')}${except}`, ...others].join(', ')
 }

@@ -1,22 +1,24 @@
-import { defaultOperators, toValue } from 'liquidjs'
+import { type Context, defaultOperators, toValue } from 'liquidjs'
 import { compareNumbers } from '../../shared/decimal.ts'
+import { compareBeginnings, compareTimes } from '../compare-times.ts'
 import { uncomparable } from '../uncomparable.ts'
+import { timezoneIn } from './scope-context.ts'
 
 /**
  * The comparisons of expressions. Numbers, also those that are written as text, such as money, compare by their value;
- * times by the moment; other text as it is written. An empty text equals null, as records store it. Nothing is greater
- * or less than null.
+ * times by the moment, and with a day by the day; other text as it is written. An empty text equals null, as records
+ * store it. Nothing is greater or less than null.
  */
 export const comparisons = {
-  '==': equals,
-  '!=': (left: unknown, right: unknown) => !equals(left, right),
-  '>': (left: unknown, right: unknown) => ordered(left, right) > 0,
-  '<': (left: unknown, right: unknown) => ordered(left, right) < 0,
-  '>=': (left: unknown, right: unknown) => ordered(left, right) >= 0,
-  '<=': (left: unknown, right: unknown) => ordered(left, right) <= 0,
-  contains: (left: unknown, right: unknown) =>
+  '==': (left: unknown, right: unknown, context: Context) => equals(left, right, timezoneIn(context)),
+  '!=': (left: unknown, right: unknown, context: Context) => !equals(left, right, timezoneIn(context)),
+  '>': (left: unknown, right: unknown, context: Context) => ordered(left, right, context) > 0,
+  '<': (left: unknown, right: unknown, context: Context) => ordered(left, right, context) < 0,
+  '>=': (left: unknown, right: unknown, context: Context) => ordered(left, right, context) >= 0,
+  '<=': (left: unknown, right: unknown, context: Context) => ordered(left, right, context) <= 0,
+  contains: (left: unknown, right: unknown, context: Context) =>
     Array.isArray(left)
-      ? left.some((item) => equals(item, right))
+      ? left.some((item) => equals(item, right, timezoneIn(context)))
       : typeof left === 'string' && (typeof right === 'string' || typeof right === 'number')
         ? left.includes(String(right))
         : false,
@@ -24,14 +26,15 @@ export const comparisons = {
 
 type Settled = (left: unknown, right: unknown) => Generator<unknown, boolean, unknown>
 
-export function equals(left: unknown, right: unknown): boolean {
+/** `timezone`: of days, and of times without an offset. */
+export function equals(left: unknown, right: unknown, timezone: string): boolean {
   if (isAbsent(left) && isAbsent(right)) return true
   const difference = compareNumbers(left, right)
   if (difference !== undefined) return difference === 0
   if (Array.isArray(left) && Array.isArray(right))
-    return left.length === right.length && left.every((item, index) => equals(item, right[index]))
-  const moments = [moment(left), moment(right)]
-  if (moments[0] !== undefined && moments[1] !== undefined) return moments[0] === moments[1]
+    return left.length === right.length && left.every((item, index) => equals(item, right[index], timezone))
+  const times = compareTimes(left, right, timezone)
+  if (times !== undefined) return times === 0
   // `nil`, `empty` and `blank` compare themselves. Without promises the first step is the result.
   return finish((defaultOperators['=='] as Settled)(left, right))
 }
@@ -52,25 +55,20 @@ const isSteps = (value: unknown): value is Generator<unknown, boolean, unknown> 
   typeof value === 'object' && value !== null && 'next' in value && typeof value.next === 'function'
 
 /** Throws an error for the author if both are written as times or numbers, but not in a form that is read. */
-function ordered(left: unknown, right: unknown): number {
+function ordered(left: unknown, right: unknown, context: Context): number {
+  const found = compareNumbers(left, right) ?? compareTimes(left, right, timezoneIn(context))
+  if (found !== undefined) return found
   const problem = uncomparable(left, right)
   if (problem !== undefined) throw new Error(problem)
-  return order(left, right)
+  return textOrder(left, right)
 }
 
-/** Negative, zero or positive; NaN if the two have no order. */
-export function order(left: unknown, right: unknown): number {
-  const numbers = compareNumbers(left, right)
-  if (numbers !== undefined) return numbers
+/** The order of a sort: negative, zero or positive; NaN if the two have none. */
+export const order = (left: unknown, right: unknown, timezone: string): number =>
+  compareNumbers(left, right) ?? compareBeginnings(left, right, timezone) ?? textOrder(left, right)
+
+function textOrder(left: unknown, right: unknown): number {
   if (typeof left !== 'string' || typeof right !== 'string') return Number.NaN
   if (left.trim() === '' || right.trim() === '') return Number.NaN
-  const [a, b] = [moment(left), moment(right)]
-  if (a !== undefined && b !== undefined) return a - b
   return left < right ? -1 : left > right ? 1 : 0
-}
-
-function moment(text: unknown): number | undefined {
-  if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d([T ]|$)/.test(text)) return undefined
-  const milliseconds = Date.parse(text)
-  return Number.isNaN(milliseconds) ? undefined : milliseconds
 }

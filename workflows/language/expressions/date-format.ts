@@ -43,6 +43,10 @@ export function formatProblem(format: string): FormatProblem | undefined {
   return undefined
 }
 
+/** Whether a format names UTC itself, as `%FT%TZ`: a local time in it would be another moment. */
+export const namesUtc = (format: string): boolean =>
+  /(?<!\p{L})(?:Z|UTC|GMT)(?!\p{L})|[+-]00:?00/u.test(format.replaceAll(DIRECTIVE, ' '))
+
 /** A format with the directives that LiquidJS has. `day`: the day that is written, as 2026-01-31. */
 export function expanded(format: string, day: () => string): string {
   let week: { year: number; week: number } | undefined

@@ -5,7 +5,7 @@ import { NodeError } from '../node-error.ts'
 import { pointer } from '../problems.ts'
 import { hintAt } from './missing-member.ts'
 import { acceptsMissing, OMITTED } from './omitted.ts'
-import { ScopeContext } from './scope-context.ts'
+import { ScopeContext, timezoneOf } from './scope-context.ts'
 import { readsSecret, Tainted } from './secrets.ts'
 import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
 
@@ -46,10 +46,15 @@ const REPEATED = 40
  * Renders a text for each item of a list, which it reads as `item`, with its `index`. All items share one limit of
  * work. Yields to the event loop in between. Throws NodeError `placeholder_error`.
  */
-export async function renderEach(text: string, scope: Scope, items: readonly unknown[]): Promise<string[]> {
+export async function renderEach(
+  text: string,
+  scope: Scope,
+  items: readonly unknown[],
+  organizationId: string,
+): Promise<string[]> {
   const rendering = begin(scope, {})
   const { parts } = explained(text, '', () => parseTemplate(text))
-  const turn = createTurns()
+  const turn = createTurns(organizationId)
   const rendered: string[] = []
   for (const [index, item] of items.entries()) {
     rendered.push(explained(text, '', () => renderParts(parts, { ...scope, item, index }, rendering)))
@@ -61,9 +66,12 @@ export async function renderEach(text: string, scope: Scope, items: readonly unk
 /** Each text has the whole time limit; all texts share the limit of work. */
 function renderParts(parts: Template['parts'], scope: Scope, rendering: Rendering): string {
   const { memoryLimit } = rendering.context
-  const context = Object.assign(new ScopeContext(scope, engine.options, { sync: true }, { liquid: engine }), {
-    memoryLimit,
-  })
+  const context = Object.assign(
+    new ScopeContext(scope, optionsFor(scope), { sync: true }, { liquid: engine }),
+    {
+      memoryLimit,
+    },
+  )
   const until = Date.now() + DEFAULTS.milliseconds
   const written = parts.map((part) => {
     if (typeof part === 'string') return part
@@ -89,11 +97,17 @@ function begin(scope: Scope, limits: Partial<RenderLimits>): Rendering {
   // One context for all placeholders, so that they share one limit.
   const context = new ScopeContext(
     scope,
-    engine.options,
+    optionsFor(scope),
     { sync: true, memoryLimit: work },
     { liquid: engine },
   )
   return { context, until: Date.now() + milliseconds, characters }
+}
+
+/** Dates are written in the time zone of the organization. */
+function optionsFor(scope: Scope): typeof engine.options {
+  const timezoneOffset = timezoneOf(scope)
+  return timezoneOffset === 'UTC' ? engine.options : { ...engine.options, timezoneOffset }
 }
 
 interface Rendering {

@@ -3,20 +3,21 @@ import { currenciesOf, mixedCurrencies } from '../../shared/currencies.ts'
 import { add, type Decimal, integer, parseDecimal } from '../../shared/decimal.ts'
 import { equals, order } from './comparisons.ts'
 import { result } from './number-filters.ts'
+import { type Applied, timezoneIn } from './scope-context.ts'
 
 /** The filters of lists that compare or add: they follow the rules of the operators, also for numbers in texts. */
 export const listFilters: Record<string, FilterImplOptions> = {
   sum: (list: unknown, field?: unknown) => sumOf(itemsOf(list), field),
   sort: sorting(order),
-  sort_natural: sorting((a, b) => order(lowered(a), lowered(b))),
-  where: (list: unknown, ...test: unknown[]) => itemsOf(list).filter(testOf(test)),
-  reject: (list: unknown, ...test: unknown[]) => itemsOf(list).filter((item) => !testOf(test)(item)),
-  find: (list: unknown, ...test: unknown[]) => itemsOf(list).find(testOf(test)) ?? null,
-  find_index: (list: unknown, ...test: unknown[]) => {
-    const index = itemsOf(list).findIndex(testOf(test))
+  sort_natural: sorting((a, b, timezone) => order(lowered(a), lowered(b), timezone)),
+  where: searching((list, holds) => list.filter(holds)),
+  reject: searching((list, holds) => list.filter((item) => !holds(item))),
+  find: searching((list, holds) => list.find(holds) ?? null),
+  find_index: searching((list, holds) => {
+    const index = list.findIndex(holds)
     return index < 0 ? null : index
-  },
-  has: (list: unknown, ...test: unknown[]) => itemsOf(list).some(testOf(test)),
+  }),
+  has: searching((list, holds) => list.some(holds)),
   uniq: (list: unknown, field?: unknown) => distinct(itemsOf(list), field),
 }
 
@@ -55,15 +56,24 @@ function reader(field: unknown): (item: unknown) => unknown {
   }
 }
 
+/** A filter that tests the items of a list. */
+function searching(
+  search: (list: unknown[], holds: (item: unknown) => boolean) => unknown,
+): FilterImplOptions {
+  return function (this: Applied, list: unknown, ...test: unknown[]) {
+    return search(itemsOf(list), testOf(test, timezoneIn(this.context)))
+  }
+}
+
 /** `where: "stage", "won"`; without a value, the field must be neither false nor null. */
-function testOf([field, ...expected]: unknown[]): (item: unknown) => boolean {
+function testOf([field, ...expected]: unknown[], timezone: string): (item: unknown) => boolean {
   const read = reader(field)
   if (expected.length === 0 || expected[0] === undefined)
     return (item) => {
       const value = read(item)
       return value !== undefined && value !== null && value !== false
     }
-  return (item) => equals(read(item) ?? null, expected[0])
+  return (item) => equals(read(item) ?? null, expected[0], timezone)
 }
 
 /** Throws an error for the author if no item has the field: the sum would be 0 for a misspelt name. */
@@ -91,8 +101,9 @@ function sumOf(list: unknown[], field: unknown): number | string {
 export const DESCENDING = 'descending'
 
 /** Null and empty texts come last, also in a list that is then reversed. */
-function sorting(compare: (a: unknown, b: unknown) => number): FilterImplOptions {
-  return (list: unknown, ...given: unknown[]) => {
+function sorting(compare: (a: unknown, b: unknown, timezone: string) => number): FilterImplOptions {
+  return function (this: Applied, list: unknown, ...given: unknown[]) {
+    const timezone = timezoneIn(this.context)
     const isPair = (one: unknown) => Array.isArray(one) && one[0] === DESCENDING
     const emptyFirst = given.some(isPair) ? -1 : 1
     const read = reader(given.find((one) => !isPair(one)))
@@ -100,7 +111,7 @@ function sorting(compare: (a: unknown, b: unknown) => number): FilterImplOptions
     rows.sort((a, b) => {
       if (a.key === null || b.key === null)
         return a.key === b.key ? 0 : a.key === null ? emptyFirst : -emptyFirst
-      return compare(a.key, b.key) || 0
+      return compare(a.key, b.key, timezone) || 0
     })
     return rows.map(({ item }) => item)
   }

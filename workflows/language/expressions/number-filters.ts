@@ -53,9 +53,9 @@ function computes(compute: (a: Decimal, b: Decimal) => Decimal): FilterImplOptio
       : result([value, argument], compute(decimal(value), decimal(argument)))
 }
 
-/** A filter of one number, with settings. */
-function ofNumber(compute: (value: unknown, setting?: unknown) => number | string): FilterImplOptions {
-  return (value: unknown, setting?: unknown) => (isAbsent(value) ? null : compute(value, setting))
+/** A filter of one number, with its argument. */
+function ofNumber(compute: (value: unknown, argument?: unknown) => number | string): FilterImplOptions {
+  return (value: unknown, argument?: unknown) => (isAbsent(value) ? null : compute(value, argument))
 }
 
 const isAbsent = (value: unknown) => value === null || value === undefined || value === ''

@@ -1,4 +1,5 @@
 import { Context } from 'liquidjs'
+import { isObject } from '../../shared/is-object.ts'
 
 /** The members of a record of which only those with a value are stored: the others are empty, not misspelt. */
 const SPARSE = 'custom_fields'
@@ -23,4 +24,18 @@ export class ScopeContext extends Context {
     }
     return yield super._getFromScope(scope as object, path, strictVariables)
   }
+}
+
+/** The time zone of the organization, as the root `org` has it; UTC where a scope has no organization. */
+export function timezoneOf(scope: object): string {
+  const { org } = scope as { org?: unknown }
+  return isObject(org) && typeof org.timezone === 'string' ? org.timezone : 'UTC'
+}
+
+/** The same of the context in which a filter or an operator is applied. */
+export const timezoneIn = ({ environments }: Context): string => timezoneOf(environments)
+
+/** What LiquidJS calls a filter on. */
+export interface Applied {
+  context: Context
 }

@@ -13,8 +13,8 @@ const isSecret = ({ path }: Reference) => path[0] === SECRETS_ROOT
 /** Whether a placeholder reads a secret, also within brackets or in a filter argument. */
 export const readsSecret = (part: Value): boolean => referencesOf(part, false).some(isSecret)
 
-/** The name of the secret or the `env` setting that a reference reads; undefined if it is computed or absent. */
-export const settingNamed = ({ path: [, name] }: Reference): string | undefined =>
+/** The name of the secret or the environment variable that a reference reads; undefined if it is computed or absent. */
+export const envNamed = ({ path: [, name] }: Reference): string | undefined =>
   typeof name === 'string' ? name : undefined
 
 /**
@@ -24,7 +24,7 @@ export const settingNamed = ({ path: [, name] }: Reference): string | undefined 
 export function secretsRead(config: unknown): Map<string, { optional: boolean }> {
   const found = new Map<string, { optional: boolean }>()
   for (const reference of secretReferences(config)) {
-    const name = settingNamed(reference)
+    const name = envNamed(reference)
     if (name === undefined) throw new NodeError('placeholder_error', NAME_IT)
     found.set(name, { optional: reference.optional && found.get(name)?.optional !== false })
   }

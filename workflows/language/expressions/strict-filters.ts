@@ -1,8 +1,9 @@
 import type { FilterImplOptions } from 'liquidjs'
 import { meantField } from '../../shared/misspelt-field.ts'
-import { parseTime } from '../time.ts'
-import { expanded, formatProblem } from './date-format.ts'
+import { isDay, parseTime } from '../time.ts'
+import { expanded, formatProblem, namesUtc } from './date-format.ts'
 import { BY_FIELD, resultOf } from './filters.ts'
+import { type Applied, timezoneIn } from './scope-context.ts'
 import { isEmpty } from './truth.ts'
 
 /**
@@ -10,7 +11,7 @@ import { isEmpty } from './truth.ts'
  * the text itself. Here such a value is an error for the author, because the result would look right.
  */
 
-type Handler = (this: unknown, ...values: unknown[]) => unknown
+type Handler = (this: Applied, ...values: unknown[]) => unknown
 
 /** The filters that write a list or a mapping as text. */
 const WRITE_LISTS = ['join', 'array_to_sentence_string', 'json', 'sha256', 'slice']
@@ -36,6 +37,11 @@ export function strictFilter(name: string, filter: FilterImplOptions): FilterImp
 
 function strictHandler(name: string, handler: Handler): Handler {
   if (name === 'date') return strictDate(handler)
+  if (DATES.includes(name))
+    return function (value, ...args) {
+      requireTime(value)
+      return handler.call(this, momentOf(value, timezoneIn(this.context)), ...args)
+    }
   if (BY_FIELD.includes(name))
     return function (value, ...args) {
       refuseMisspelt(name, value, args[0])
@@ -59,25 +65,34 @@ function refuseMisspelt(name: string, list: unknown, field: unknown): void {
     throw new Error(`no item of the list has the field ${field.slice(0, 100)}: did you mean ${meant}?`)
 }
 
-/** `date` with the directives that LiquidJS does not have, and without what it would write as it is. */
+/**
+ * `date` with the directives that LiquidJS does not have, and without what it would write as it is. It writes the time
+ * zone that is given, or else that of the organization, which is the default of `ScopeContext`.
+ */
 function strictDate(handler: Handler): Handler {
   return function (value, format, ...given) {
     requireTime(value)
     // A day has no time zone: its midnight in UTC would be the day before in the west.
-    const args = typeof value === 'string' && DAY.test(value) ? [] : given
-    if (typeof format !== 'string') return handler.call(this, value, format, ...args)
+    const isWhole = typeof value === 'string' && isDay(value)
+    const moment = isWhole ? value : momentOf(value, timezoneIn(this.context))
+    const inUtc = isWhole || (given.length === 0 && typeof format === 'string' && namesUtc(format))
+    const args = inUtc ? [0] : given
+    if (typeof format !== 'string') return handler.call(this, moment, format, ...args)
     const wrong = formatProblem(format)
     if (wrong)
       throw new Error(wrong.meant === undefined ? wrong.problem : `${wrong.problem}: write ${wrong.meant}`)
-    const known = expanded(format, () => String(handler.call(this, value, '%Y-%m-%d', ...args)))
-    return handler.call(this, value, known, ...args)
+    const known = expanded(format, () => String(handler.call(this, moment, '%Y-%m-%d', ...args)))
+    return handler.call(this, moment, known, ...args)
   }
 }
 
-const DAY = /^\s*\d{4}-\d\d-\d\d\s*$/
+/** A time without an offset, or a day, as a moment in a time zone; any other value as it is. */
+const momentOf = (value: unknown, timezone: string): unknown =>
+  typeof value === 'string' && /^\s*\d{4}-\d\d-\d\d([Tt ][\d:.]+)?\s*$/.test(value)
+    ? parseTime(value, timezone)!.toISOString()
+    : value
 
 function requirementOf(name: string): ((value: unknown) => void) | undefined {
-  if (DATES.includes(name)) return requireTime
   if (name === 'concat') return requireList
   if (resultOf(name) === 'text' && !WRITE_LISTS.includes(name)) return (value) => requireText(name, value)
   return undefined

@@ -60,7 +60,14 @@ function prepareWithin(token: Token | undefined): void {
       if (isInBrackets(token, segment)) requireWhole(segment)
       prepareWithin(segment)
     }
-  }
+  } else if (TypeGuards.isNumberToken(token)) requireExact(token)
+}
+
+/** Throws an error for the author if the last digits of a whole number would become zeros. */
+function requireExact(token: Token): void {
+  const written = token.getText()
+  if (/^-?\d+$/.test(written) && !Number.isSafeInteger(Number(written)))
+    throw new Error(`${written.slice(0, 50)} has more digits than a number holds: write it in quotes`)
 }
 
 /** Throws an error for the author if something follows the value between brackets: LiquidJS would ignore it. */

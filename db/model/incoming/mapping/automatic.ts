@@ -1,10 +1,10 @@
-import { kinds } from '../../records/kinds/index.ts'
 import { splitName } from '../../records/split-name.ts'
 import { UNRELATED_WORDS } from '../../records/synonyms.ts'
 import { looksLikeEmail } from '../../records/values.ts'
 import { entityOf } from '../target-entity.ts'
 import type { TargetKind } from '../types.ts'
-import { guesser, isOfRecord, type Match, optionNamed } from './guess.ts'
+import { tellsDeletion } from './deletion.ts'
+import { guesser, isName, isOfEvent, isOfRecord, type Match, optionNamed } from './guess.ts'
 import { type Leaf, leaves } from './leaves.ts'
 import { ofOnePerson } from './one-person.ts'
 import { saysOptOut } from './opt-out.ts'
@@ -31,23 +31,8 @@ export function mapAutomatically(
   const known = sender ? { sender } : {}
   if (skip !== undefined) return { fields: {}, sources: {}, ...known, skip }
   const mapped = assemble(best, tags, custom, kind)
-  // A sender of many kinds of events would take refusals for an outage, and end the webhook. But an opt-out of somebody
-  // unknown must be seen.
-  const isOptOut = mapped.fields.do_not_contact === true
-  if (sender && warnings.length === 0 && !isOptOut && isNoRecord(mapped, kind))
-    return { fields: {}, sources: {}, ...known, skip: nothingOf(sender, kind) }
   return { ...mapped, ...known, ...(warnings.length > 0 ? { warnings } : {}) }
 }
-
-/** Whether a mapping has nothing of what a record of the kind needs: the tags of an event are no contact. */
-export function isNoRecord({ fields }: Mapped, kind: TargetKind): boolean {
-  const { atLeastOneOf, fields: known } = kinds[kind]
-  const needed = atLeastOneOf ?? Object.keys(known).filter((name) => known[name]!.required)
-  return needed.every((name) => fields[name] === undefined)
-}
-
-export const nothingOf = (sender: string, kind: TargetKind): string =>
-  `the payload of ${sender} has nothing of a ${entityOf(kind)}`
 
 /** What automatic mapping takes from a payload. */
 export interface Matches {
@@ -74,7 +59,8 @@ export function matchesOf(
   const tags: Match[] = []
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
-  const skip = sender && skipped(sender, request)
+  const skip =
+    (sender && skipped(sender, request)) ?? (tellsDeletion(all, kind) ? deletionOf(kind) : undefined)
   if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
   const matches = withoutStates(matchesIn(sender ? within(all, sender) : all, kind))
   const firstIndexes = firstRecords(matches)
@@ -84,13 +70,14 @@ export function matchesOf(
       !entry || people.has(entry.list) || (firstIndexes.get(entry.list) ?? entry.index) === entry.index,
   )
   const { found, ambiguous } =
-    kind === 'contacts' ? ofOnePerson(first, people, emailsOfOurs(all)) : { found: first }
+    kind === 'contacts' ? ofOnePerson(first, people, emailsOfOurs(all), isOfEvent(all)) : { found: first }
   for (const match of found) {
     if (match.field === 'tags') tags.push(match)
     else if (match.field.startsWith('custom_fields.')) custom.push(match)
     else if (match.score > (best.get(match.field)?.score ?? 0)) best.set(match.field, match)
   }
-  for (const match of sender ? knownIn(payload, pathsOf(sender, request, kind)) : []) {
+  const ofSender = sender ? knownIn(payload, pathsOf(sender, request, kind)) : []
+  for (const match of ofSender) {
     if (match.field === 'tags') tags.push(match)
     else best.set(match.field, match)
   }
@@ -105,9 +92,12 @@ export function matchesOf(
   const warnings = [...firstIndexes]
     .filter(([list]) => lists.has(list) && !people.has(list))
     .map(([list, index]) => `${list} has several records: only ${list}[${index}] was used`)
-  if (ambiguous) warnings.push(ambiguous)
+  // Where the sender has a path to the person, nobody had to be chosen.
+  if (ambiguous && !ofSender.some(({ field }) => IDENTITY.has(field))) warnings.push(ambiguous)
   return { ...known, best, tags, custom, warnings }
 }
+
+const deletionOf = (kind: TargetKind) => `the payload tells of the deletion of a ${entityOf(kind)}`
 
 function skipped(sender: Sender, request: SenderRequest): string | undefined {
   if (sender.isPing?.(request)) return `ping of ${sender.name}`
@@ -141,6 +131,7 @@ function knownIn(payload: unknown, paths: KnownPaths): Match[] {
     for (const path of candidates) {
       const value = valueAt(payload, path)
       const scalar = Array.isArray(value) ? value.filter((one) => typeof one !== 'object').join(',') : value
+      if (field === 'full_name' && !isName(String(scalar))) continue
       if (['string', 'number', 'boolean'].includes(typeof scalar) && String(scalar).trim() !== '')
         return [{ field, score: KNOWN, because: 'sender', leaf: leafAt(path, scalar as Leaf['value']) }]
     }

@@ -46,13 +46,25 @@ export const WRAPPERS: ReadonlySet<string> = new Set(
   ),
 )
 
+/** Names of values that say what has happened, to what kind of object. */
+const OF_EVENTS = new Set('event eventtype eventname webhookevent objecttype subscriptionid'.split(' '))
+
+/** Whether a payload tells of an event, and is not what a person has filled in. */
+export const isOfEvent = (leaves: Leaf[]): boolean =>
+  leaves.some(
+    ({ name, context: [outer, ...inner], isAnswer }) =>
+      inner.length === 0 && isAnswer === undefined && (OF_EVENTS.has(name) || outer === 'event'),
+  )
+
 /** Guesses the targets of the values of one payload. */
 export function guesser(leaves: Leaf[], kind: TargetKind): (leaf: Leaf) => Guess | undefined {
   const synonyms = SYNONYMS[kind]
   const persons = new Set(
     leaves.filter(({ name }) => PERSONAL.has(synonyms[name]?.field ?? '')).map(({ path }) => parentOf(path)),
   )
-  return (leaf) => guess(leaf, kind, persons)
+  // The `user_name` of an event is of a user of the sender, who may be ours, unless the user's address is there too.
+  const isOfUser = isOfEvent(leaves) && leaves.every(({ name }) => name !== 'useremail')
+  return (leaf) => (isOfUser && leaf.name === 'username' ? undefined : guess(leaf, kind, persons))
 }
 
 const parentOf = (path: string) => path.slice(0, Math.max(0, path.lastIndexOf('.')))
@@ -142,7 +154,7 @@ const OWN = Object.fromEntries(
 /** `your-email`, `contact_email` and `q4_email` mean `email`; `formTitle` does not mean `title`. */
 function baseName(name: string): string {
   const base = name.replace(
-    /^(q\d+|\d+)?(your|my|the|contact|customer|lead|client|person|user|subscriber|attendee|buyer|guest|applicant|billing|form|field|input)?/,
+    /^(q\d+|\d+)?(your|my|the|contact|customer|lead|client|person|user|subscriber|attendee|signer|buyer|guest|applicant|billing|form|field|input)?/,
     '',
   )
   return /^form./.test(name) && AMBIGUOUS.has(base) ? name : base
@@ -156,13 +168,21 @@ const ACCOUNT_STATES =
 const SALUTATION = /^(mr|mrs|ms|miss|mx|dr|prof|herr|frau|mme|m|sr|sra)\.?$/i
 
 /** Whether the value shows that the name means something else. */
-function isImplausibleName(field: string, { name, value }: Leaf): boolean {
+function isImplausibleName(field: string, { name, value, context }: Leaf): boolean {
   const text = String(value)
+  if (field === 'full_name' && !isName(text)) return true
+  // The country of a phone number is none of an address.
+  if (field.startsWith('address.') && isPersonal(context.at(-1) ?? '')) return true
   if (name === 'role') return ACCOUNT_ROLES.test(text)
   if (name === 'title') return field === 'job_title' && SALUTATION.test(text)
   if (field === 'address.state') return ACCOUNT_STATES.test(text)
   return field === 'note_content' && typeof value !== 'string'
 }
+
+const isPersonal = (name: string) => PERSONAL.has(SYNONYMS.contacts[name]?.field ?? '')
+
+/** Whether a text may be the name of a person: of an unknown caller, a sender has the number in its place. */
+export const isName = (text: string): boolean => /\p{Letter}/u.test(text)
 
 /** Whether the value is none of the options of its field: the `type` of an event is not that of a company. */
 function isNoOption(field: string, { value }: Leaf, kind: TargetKind): boolean {

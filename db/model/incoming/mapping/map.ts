@@ -1,23 +1,31 @@
 import { isObject } from '../../../../workflows/shared/is-object.ts'
 import { note as notes } from '../../records/kinds/note.ts'
 import { firstCharacters } from '../../records/values.ts'
-import { type IncomingWebhook, type Listener, pathOfKey, type TargetKind } from '../types.ts'
-import { isNoRecord, mapAutomatically, nothingOf } from './automatic.ts'
+import { entityOf } from '../target-entity.ts'
+import {
+  type FieldMapping,
+  type IncomingWebhook,
+  type Listener,
+  pathOfKey,
+  type TargetKind,
+} from '../types.ts'
+import { mapAutomatically } from './automatic.ts'
 import { leaves } from './leaves.ts'
 import { holds, mapManually } from './manual.ts'
 import { textAt } from './path.ts'
+import { isNoRecord, updatesBy } from './record-key.ts'
 import { deliveryIdOf, senderOf } from './senders/index.ts'
 import type { SenderRequest } from './senders/types.ts'
 import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
 
-type MappingSettings = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
+type MappingConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
   Partial<Pick<IncomingWebhook, 'deduplication' | 'listeners'>>
 
 /** Maps a payload by the settings of the webhook. */
 export function mapPayload(
   payload: unknown,
-  { field_mapping: mapping, kind, deduplication, listeners = [] }: MappingSettings,
+  { field_mapping: mapping, kind, deduplication, listeners = [] }: MappingConfig,
   headers: SenderRequest['headers'] = {},
 ): Mapped {
   const request = isObject(payload) ? { headers, payload } : undefined
@@ -30,9 +38,10 @@ export function mapPayload(
   const all = leaves(payload)
   const found =
     mapping.mode === 'manual'
-      ? ofRules(mapManually(payload, mapping.rules, kind), kind, request)
+      ? { ...mapManually(payload, mapping.rules, kind), ...(request ? pingIn(request) : {}) }
       : mapAutomatically(payload, kind, headers, all)
-  const mapped = found.skip ? found : withKeyAt(payload, found, deduplication)
+  const keyed = found.skip ? found : withKeyAt(payload, found, deduplication)
+  const mapped = isNothing(keyed, mapping, kind, deduplication) ? nothingOf(keyed, kind) : keyed
   return {
     ...truncateNote(mapped),
     ...(mapped.skip ? {} : unmappedOf(all, mapping, mapped)),
@@ -47,14 +56,29 @@ const chosen = (listeners: Listener[], payload: unknown): number[] =>
     return when === undefined || holds(when, payload)
   })
 
-/** What rules make of a request, which may be a ping, or another event of a known sender in which they find nothing. */
-function ofRules(mapped: Mapped, kind: TargetKind, request: SenderRequest | undefined): Mapped {
-  const { sender, skip } = request ? pingIn(request) : {}
-  if (sender === undefined) return mapped
-  const isNothing = Object.keys(mapped.sources).length === 0 && isNoRecord(mapped, kind)
-  const reason = skip ?? (isNothing ? nothingOf(sender, kind) : undefined)
-  return { ...mapped, sender, ...(reason === undefined ? {} : { skip: reason }) }
+/**
+ * Whether an event of a known sender says nothing of a record: a sender of many kinds of events would take refusals for an
+ * outage, and end the webhook. But an opt-out of somebody unknown must be seen, and of which people none was chosen.
+ */
+function isNothing(
+  mapped: Mapped,
+  field_mapping: FieldMapping,
+  kind: TargetKind,
+  deduplication: MappingConfig['deduplication'],
+): boolean {
+  const { sender, skip, fields, warnings } = mapped
+  if (sender === undefined || skip !== undefined || !isNoRecord(mapped, kind)) return false
+  if (fields.do_not_contact === true || (field_mapping.mode === 'automatic' && warnings)) return false
+  return !deduplication || updatesBy({ kind, deduplication, field_mapping }, mapped) === undefined
 }
+
+/** The sources stay: the log tells which rules found a value. */
+const nothingOf = ({ sender, sources }: Mapped, kind: TargetKind): Mapped => ({
+  fields: {},
+  sources,
+  sender: sender!,
+  skip: `the payload of ${sender} has nothing of a ${entityOf(kind)}`,
+})
 
 /** The sender of a request, and whether it is the ping of a set-up. */
 function pingIn(request: SenderRequest): Pick<Mapped, 'sender' | 'skip'> {
@@ -74,11 +98,7 @@ function truncateNote(mapped: Mapped): Mapped {
 }
 
 /** The value at the path of the deduplication is the record's external_id, whatever else is mapped to it. */
-function withKeyAt(
-  payload: unknown,
-  mapped: Mapped,
-  deduplication: MappingSettings['deduplication'],
-): Mapped {
+function withKeyAt(payload: unknown, mapped: Mapped, deduplication: MappingConfig['deduplication']): Mapped {
   const path = deduplication && pathOfKey(deduplication)
   const key = path && textAt(payload, path)
   if (!key) return mapped

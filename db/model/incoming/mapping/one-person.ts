@@ -5,7 +5,7 @@ import { type Match, WRAPPERS } from './guess.ts'
 /** Fields that say who somebody is, and how to reach them. */
 const PERSONAL = new Set(['email', 'full_name', 'first_name', 'last_name', 'phone', 'mobile_phone'])
 
-/** What things have too: the title, the time zone and the place beside an attendee are those of the meeting. */
+/** Fields that things have too: the title, time zone and place beside an attendee belong to the meeting. */
 const isOfThings = (field: string) =>
   ['job_title', 'website', 'timezone'].includes(field) || field.startsWith('address.')
 
@@ -44,11 +44,13 @@ const ROLE = 3
  * near, as two items of a list are, none is chosen, with a warning: a wrong person is worse than none. Pure.
  * @param lists the paths of lists of which each item is a person.
  * @param ours the emails of people whose role is ours: an organizer is often one of the attendees too.
+ * @param isEvent whether the payload tells of an event: a name alone is that of a thing there, such as the webhook.
  */
 export function ofOnePerson(
   found: Match[],
   lists: ReadonlySet<string> = new Set(),
   ours: ReadonlySet<string> = new Set(),
+  isEvent = false,
 ): { found: Match[]; ambiguous?: string } {
   const itemOf = ({ leaf: { entry } }: Match) =>
     entry && lists.has(entry.list) ? `${entry.list}[${entry.index}]` : undefined
@@ -60,7 +62,10 @@ export function ofOnePerson(
     }
   const people = withoutOurs(candidates(groups), ours)
   const [person, ...others] = people
-  if (!person) return { found }
+  if (!person) {
+    const things = isEvent ? groups.filter((group) => group.rank < ROLE && isNameOfThing(group)) : []
+    return { found: found.filter((match) => !things.some(({ matches }) => matches.includes(match))) }
+  }
   if (others.length > 0)
     return {
       found: found.filter(
@@ -82,7 +87,7 @@ export function ofOnePerson(
   }
 }
 
-/** Those of several people who are not ours; all of them, if none is left. */
+/** Leaves our own people out of several; returns all of them if nobody else is there. */
 function withoutOurs(people: Group[][], ours: ReadonlySet<string>): Group[][] {
   const isOurs = (person: Group[]) => person.some(({ emails }) => [...emails].some((one) => ours.has(one)))
   const theirs = people.length > 1 ? people.filter((person) => !isOurs(person)) : people

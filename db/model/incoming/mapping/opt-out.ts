@@ -7,7 +7,14 @@ const EVENTS = new Set(
   'type event eventtype eventname action topic status subscriptionstatus emailstatus'.split(' '),
 )
 const EVENT =
-  /(^|[._\-/: ])(unsubscribed?([-_ ]from[-_ a-z]*)?|opt(ed)?[-_ ]?out|spam[-_ ]?(report|complaint)|complained)$/i
+  /(^|[._\-/: ])(un[-_ ]?subscribed?([-_ ]from[-_ a-z]*)?|opt(ed)?[-_ ]?out|(spam|abuse)[-_ ]?(report(ed)?|complaint)|e?mail[-_ ]?complaint|complained)$/i
+/** Short names of events. As a `type` or a `status` they may be of something else, such as a form that was sent. */
+const SHORT = /^(unsub|spam)$/i
+const SHORT_IN = new Set('event eventtype eventname action'.split(' '))
+
+/** `emailsUnsubscribed` is written as `emails Unsubscribed`. */
+export const spaced = (text: string) =>
+  text.replace(/(\p{Lowercase_Letter})(\p{Uppercase_Letter})/gu, '$1 $2')
 
 /** Whether a value says that the person must not be contacted. A no is not the opposite: it says nothing. */
 export function saysOptOut({ name, value, context }: Leaf): boolean {
@@ -15,5 +22,6 @@ export function saysOptOut({ name, value, context }: Leaf): boolean {
   const text = String(value)
   if (OPT_OUT_NAMES.has(name)) return /^(true|yes|y|on|1|ja|oui|si|sí)$/i.test(text)
   if (OPT_OUT_TIMES.has(name)) return /\d{4}/.test(text)
-  return EVENTS.has(name) && context.length <= 2 && EVENT.test(text)
+  if (context.length > 2) return false
+  return (EVENTS.has(name) && EVENT.test(spaced(text))) || (SHORT_IN.has(name) && SHORT.test(text))
 }

@@ -6,6 +6,8 @@ export interface Mapped {
   company_name?: string
   /** The text of a note on the record. */
   note?: string
+  /** The field by which the record is found, if the payload updates one but has nothing of what a new one needs. */
+  updates_by?: string
   /** Target → path in the payload, for the log and the test. */
   sources: Record<string, string>
   /** The id by which the known sender repeats a delivery, where the body has one. */

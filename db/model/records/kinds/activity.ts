@@ -11,7 +11,7 @@ export const activity: KindDefinition = {
       description: 'The type of the activity.',
     },
     subject: { type: 'text', description: 'The subject of the activity.' },
-    body: { type: 'text', max: 10_000, description: 'The content of the activity.' },
+    body: { type: 'text', max: 100_000, description: 'The content of the activity.' },
     occurred_at: {
       type: 'datetime',
       filled: true,

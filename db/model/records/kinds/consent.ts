@@ -14,7 +14,12 @@ export const consent: KindDefinition = {
     timeOf(consent) > timeOf(other) ||
     (timeOf(consent) === timeOf(other) && consent.state === 'withdrawn' && other.state !== 'withdrawn'),
   fields: {
-    contact_id: { type: 'reference', to: 'contacts', description: 'The contact.' },
+    contact_id: {
+      type: 'reference',
+      to: 'contacts',
+      required: true,
+      description: 'The contact. null while that is deleted.',
+    },
     purpose: {
       type: 'text',
       required: true,
@@ -91,7 +96,13 @@ export const consent: KindDefinition = {
     tags: 'tags tag labels',
     external_id: 'externalid consentid',
   },
-  example: { purpose: 'newsletter', channel: 'email', state: 'granted', source: 'form' },
+  example: {
+    purpose: 'newsletter',
+    contact_id: '01890a5d-ac96-774b-bcce-b302099a8060',
+    channel: 'email',
+    state: 'granted',
+    source: 'form',
+  },
 }
 
 type Values = Draft['given']

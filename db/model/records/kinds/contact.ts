@@ -63,7 +63,7 @@ export const contact: KindDefinition = {
     last_name:
       'lastname lname surname familyname namelast nachname nom apellido apellidos cognome sobrenome achternaam nazwisko nomdefamille nomedefamilia last',
     full_name:
-      'fullname name displayname completename contactname customername nomcomplet nombrecompleto nomecompleto volledigenaam',
+      'fullname name displayname completename contactname customername signername nomcomplet nombrecompleto nomecompleto volledigenaam',
     email:
       'email emailaddress mail emailid workemail businessemail personalemail primaryemail replyto correo correoelectronico courriel emailadresse emailadres adresseemail adresseelectronique indirizzoemail adresemail mailaddress emails emailaddresses',
     other_emails:

@@ -8,6 +8,7 @@ import {
   negate,
   parseDecimal,
 } from '../../../../workflows/shared/decimal.ts'
+import { placesOf } from '../../../../workflows/shared/exchange-rates.ts'
 import type { Issue } from '../../errors.ts'
 import type { Draft, KindDefinition } from '../kind.ts'
 import { recurring_interval } from '../recurring-interval.ts'
@@ -99,7 +100,7 @@ function amountsOf(next: Draft['next']) {
     next.discount_percent == null
       ? decimal(next.discount_amount)
       : multiply(full, percent(next.discount_percent))
-  const places = placesOf(next.currency)
+  const places = typeof next.currency === 'string' ? placesOf(next.currency) : 2
   const amount = divide(add(full, negate(discount)), integer(1), places)
   const tax = divide(multiply(amount, percent(next.tax_percent)), integer(1), places)
   return { amount: moneyText(decimalText(amount)), tax_amount: moneyText(decimalText(tax)) }
@@ -109,13 +110,6 @@ const percent = (value: unknown): Decimal => {
   const { digits, places } = decimal(value)
   return { digits, places: places + 2 }
 }
-
-/** The decimal places of a currency: 2 for EUR, none for JPY. */
-const placesOf = (currency: unknown): number =>
-  typeof currency === 'string'
-    ? (new Intl.NumberFormat('en', { style: 'currency', currency }).resolvedOptions().maximumFractionDigits ??
-      2)
-    : 2
 
 function amountIssues(next: Draft['next']): Issue[] {
   const { discount_amount, discount_percent } = next

@@ -75,6 +75,44 @@ describe('the person in the documented payload of', () => {
     })
   })
 
+  it('Dialpad is nobody of a name that is a number, and the contact of a message', () => {
+    const target = { id: 5, type: 'user', name: 'Grace Hopper', email: 'grace@host.example' }
+    const contact = { id: 'c', name: '(207) 946-0000', email: '', phone }
+    deepEqual(fieldsOf({ call_id: 1, state: 'ringing', contact, target }), { phone })
+    const message = { id: 1, from_number: phone, to_number: ['+12025550143'], direction: 'inbound', target }
+    deepEqual(fieldsOf({ ...message, contact: { id: 'c', name: 'Ada Lovelace', phone_number: phone } }), {
+      ...ada,
+      phone,
+    })
+  })
+
+  it('a number in the place of the name is none, of a sender that is not known either', () => {
+    deepEqual(fieldsOf({ contact: { name: '+44 20 7946 0000', phone } }), { phone })
+  })
+
+  it('Chatwoot is the contact, and not the agent who has written or is assigned', () => {
+    const account = { id: 3, name: 'Mills' }
+    const agent = { ...grace, type: 'user' }
+    const contact = {
+      id: 8,
+      type: 'contact',
+      name: 'Ada Lovelace',
+      email,
+      phone_number: phone,
+      additional_attributes: { city: 'London', country: 'United Kingdom', company_name: 'Engines' },
+    }
+    const address = { city: 'London', country: 'United Kingdom' }
+    const whole = { ...ada, email, phone, address }
+    deepEqual(fieldsOf({ event: 'contact_updated', account, ...contact }), whole)
+    const meta = { sender: contact, assignee: agent }
+    deepEqual(fieldsOf({ event: 'conversation_created', account, id: 7, status: 'open', meta }), whole)
+    const message = { event: 'message_created', account, content: 'Hello', inbox: { name: 'Website' } }
+    for (const sender of [contact, agent])
+      deepEqual(fieldsOf({ ...message, sender, conversation: { id: 7, meta } }), whole)
+    const note = { ...message, private: true, sender: agent, conversation: { id: 7, meta: {} } }
+    deepEqual(fieldsOf(note), {})
+  })
+
   it('PandaDoc is the only recipient, and nobody of two; never the name of the document', () => {
     const signer = {
       type: 'recipient',
@@ -101,7 +139,15 @@ describe('the person in the documented payload of', () => {
       ],
     })
     deepEqual(fieldsOf(document([signer])), { ...ada, email })
-    deepEqual(fieldsOf(document([signer, { ...signer, first_name: 'Bob', email: 'bob@example.com' }])), {})
+    const two = document([signer, { ...signer, first_name: 'Bob', email: 'bob@example.com' }])
+    deepEqual(fieldsOf(two), {})
+    const { data } = two.items[0]!
+    const completed = {
+      event: 'recipient_completed',
+      data: { ...data, action_by: signer, action_date: '2026' },
+    }
+    const { fields, warnings } = mapPayload(completed, settings)
+    deepEqual([fields, warnings], [{ ...ada, email }, undefined])
   })
 
   it('Zoom is the registrant, without the time zone of the meeting', () => {

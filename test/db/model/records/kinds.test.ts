@@ -3,12 +3,14 @@ import { kindNames, kinds } from '../../../../db/model/records/kinds/index.ts'
 import { createSchema } from '../../../../db/model/records/schemas.ts'
 import { createRecord } from '../../../../db/records/create.ts'
 import { updateRecord } from '../../../../db/records/update.ts'
+import { mergeableKinds } from '../../../../workflows/shared/record-kinds.ts'
 import {
   createMember,
   createOrganization,
   createTestDatabase,
   type TestDatabase,
 } from '../../../support/database.ts'
+import { exampleOf } from '../../../support/example-of.ts'
 import { recordsOf, type TestRecords } from '../../../support/records.ts'
 
 describe('kinds', () => {
@@ -33,8 +35,9 @@ describe('kinds', () => {
     })
 
   for (const kind of kindNames) {
-    const { object, example, fields } = kinds[kind]
+    const { object, fields, identity } = kinds[kind]
     it(`${kind} are created, changed, found, deleted and restored`, async () => {
+      const example = await exampleOf(kind, records.create)
       const created = await records.create(kind, example)
       assert.equal(created.object, object)
       for (const [name, value] of Object.entries(example)) assert.equal(created[name], value, name)
@@ -58,8 +61,13 @@ describe('kinds', () => {
 
     it(`${kind} belong to a member of the organization, or to nobody`, async () => {
       const stranger = await createMember(db, await createOrganization(db))
+      const example = await exampleOf(kind, records.create)
       await wrong(records.create(kind, { ...example, owner_id: stranger }), 'owner_id')
     })
+
+    if (identity)
+      it(`${kind} are not merged, as two with one key are none`, () =>
+        assert.ok(!mergeableKinds.some((one) => one === kind)))
   }
 
   describe('a deal', () => {

@@ -12,6 +12,7 @@ import {
   createTestDatabase,
   type TestDatabase,
 } from '../../../support/database.ts'
+import { ownersOf } from '../../../support/example-of.ts'
 import { recordsOf } from '../../../support/records.ts'
 
 const entityId = '01900000-0000-7000-8000-000000000000'
@@ -209,12 +210,14 @@ describe('input that record schemas accept', () => {
   for (const kind of kindNames)
     it(`PostgreSQL stores and returns unchanged: ${kind}`, async () => {
       const organizationId = await createOrganization(db)
-      const { tenant } = recordsOf(db, organizationId)
+      const { tenant, create } = recordsOf(db, organizationId)
       const body = bodyOf(kind, await createMember(db, organizationId))
       let stored = 0
       const attempt = async (body: RecordInput, patch: RecordInput) => {
-        const created = createSchema(kind).safeParse(body)
-        const changed = updateSchema(kind).safeParse(patch)
+        // With a record of its own it has the key of no other.
+        const owners = await ownersOf(kind, create)
+        const created = createSchema(kind).safeParse({ ...body, ...owners })
+        const changed = updateSchema(kind).safeParse({ ...patch, ...owners })
         if (!created.success) return
         const isStored = await tenant(async (tx) => {
           // Rules on several fields are not those of the schema.

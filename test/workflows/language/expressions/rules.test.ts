@@ -125,6 +125,9 @@ describe('expressions', () => {
       ['inputs.deals | sum: "amout"', /no item of the list has the field amout/],
       ['inputs.day | add_time: 1, "fortnights"', /minutes, hours, days, weeks, months, years/],
       ['inputs.n | divided_by: 0', /divides by zero/],
+      ['12345678901234567890', /write it in quotes/],
+      ['inputs.n == -9007199254740993', /write it in quotes/],
+      ['inputs.n | plus: 12345678901234567890', /write it in quotes/],
       [`${'true ? '.repeat(1_000)}1${' : 2'.repeat(1_000)}`, /200 values and operators at most/],
       [`${'('.repeat(1_000)}1${')'.repeat(1_000)}`, /nested too deeply/],
     ]

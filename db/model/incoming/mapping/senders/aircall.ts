@@ -17,7 +17,7 @@ export const aircall: Sender = {
     timestamp !== undefined &&
     token !== undefined &&
     data !== undefined,
-  // It is the token of the webhook in the account of the sender.
+  // The token that Aircall gives the webhook.
   secretFields: ['token'],
   isNotice: ({ payload }) => payload.resource !== 'contact' && !Object(payload.data).contact,
   fields: {

@@ -19,6 +19,8 @@ export const github: Sender = {
   isPing: ({ headers, payload }) =>
     headers['x-github-event'] === 'ping' ||
     (typeof payload.zen === 'string' && payload.hook_id !== undefined),
+  // Also that of a comment, which says nothing new of its issue.
+  isNotice: ({ payload }) => payload.action === 'deleted',
   fields: {
     tasks: { title: of('title'), body: of('body'), external_id: of('node_id') },
   },

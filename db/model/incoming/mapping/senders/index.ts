@@ -3,15 +3,19 @@ import { aircall } from './aircall.ts'
 import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
+import { callrail } from './callrail.ts'
 import { chargebee } from './chargebee.ts'
+import { chatwoot } from './chatwoot.ts'
+import { clickup } from './clickup.ts'
 import { customerio } from './customerio.ts'
+import { dialpad } from './dialpad.ts'
 import { eventbrite } from './eventbrite.ts'
 import { freshdesk } from './freshdesk.ts'
 import { github } from './github.ts'
 import { gitlab } from './gitlab.ts'
 import { gumroad } from './gumroad.ts'
 import { hubspot } from './hubspot.ts'
-import { intercom } from './intercom.ts'
+import { intercom, intercomCompany } from './intercom.ts'
 import { jira } from './jira.ts'
 import { jotform } from './jotform.ts'
 import { kit } from './kit.ts'
@@ -20,17 +24,21 @@ import { linkedin } from './linkedin.ts'
 import { mailchimp } from './mailchimp.ts'
 import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
+import { mollie } from './mollie.ts'
+import { monday } from './monday.ts'
 import { paddle, paddleVariants } from './paddle.ts'
+import { pandadoc } from './pandadoc.ts'
 import { pipedrive, pipedriveEntities } from './pipedrive.ts'
 import { postmark } from './postmark.ts'
 import { resend } from './resend.ts'
 import { salesforce, salesforceVariants } from './salesforce.ts'
-import { segment } from './segment.ts'
+import { segment, segmentGroup } from './segment.ts'
 import { sendgrid } from './sendgrid.ts'
 import { shopify, shopifyCustomer } from './shopify.ts'
 import { slack } from './slack.ts'
 import { square } from './square.ts'
 import { stripe, stripeCustomer } from './stripe.ts'
+import { surveymonkey } from './surveymonkey.ts'
 import { svix } from './svix.ts'
 import { twilio } from './twilio.ts'
 import { typeform } from './typeform.ts'
@@ -56,6 +64,7 @@ export const ALL_SENDERS: readonly Sender[] = [
   ...pipedriveEntities,
   pipedrive,
   jotform,
+  intercomCompany,
   intercom,
   stripeCustomer,
   stripe,
@@ -64,6 +73,7 @@ export const ALL_SENDERS: readonly Sender[] = [
   freshdesk,
   typeform,
   calendly,
+  segmentGroup,
   segment,
   sendgrid,
   hubspot,
@@ -87,6 +97,14 @@ export const ALL_SENDERS: readonly Sender[] = [
   acuity,
   eventbrite,
   jira,
+  chatwoot,
+  dialpad,
+  pandadoc,
+  callrail,
+  clickup,
+  monday,
+  mollie,
+  surveymonkey,
   // Its headers are those of many senders: the ones above are known better.
   svix,
 ]
@@ -118,6 +136,7 @@ const HEADERS = [
   'svix-id',
   'x-acuity-signature',
   'x-cal-signature-256',
+  'x-chatwoot-signature',
   'x-slack-signature',
   'x-webflow-signature',
   'x-zendesk-webhook-id',

@@ -1,7 +1,11 @@
-import { valueAt } from '../path.ts'
-import type { Sender } from './types.ts'
+import { textAt, valueAt } from '../path.ts'
+import type { KnownPaths, Sender } from './types.ts'
 
-const PERSONS = ['data.item', 'data.item.contact', 'data.item.user', 'data.item.source.author']
+const PERSONS = ['data.item', 'data.item.contact', 'data.item.user']
+
+/** Who has begun a conversation: a contact, or one of ours. */
+const AUTHOR = 'data.item.source.author'
+const OURS = ['admin', 'bot', 'team']
 
 const of = (...names: string[]) => PERSONS.flatMap((person) => names.map((name) => `${person}.${name}`))
 
@@ -29,7 +33,21 @@ export const intercom: Sender = {
       'address.state': of('location.region', 'location_data.region_name'),
       'address.country': of('location.country', 'location_data.country_name'),
     },
+    companies: { name: of('companies.data[0].name', 'companies.companies[0].name') },
+  },
+  primaryPaths: ({ payload }): KnownPaths =>
+    OURS.includes(textAt(payload, `${AUTHOR}.type`))
+      ? {}
+      : { full_name: [...of('name'), `${AUTHOR}.name`], email: [...of('email'), `${AUTHOR}.email`] },
+  guessIn: ['data.item.custom_attributes'],
+}
+
+/** Notifications about a company, whose name is none of a person. */
+export const intercomCompany: Sender = {
+  ...intercom,
+  matches: (request) => intercom.matches(request) && textAt(request.payload, 'data.item.type') === 'company',
+  fields: {
     companies: { name: ['data.item.name'], website: ['data.item.website'], industry: ['data.item.industry'] },
   },
-  guessIn: ['data.item.custom_attributes'],
+  primaryPaths: () => ({}),
 }

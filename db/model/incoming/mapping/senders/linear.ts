@@ -9,6 +9,7 @@ export const linear: Sender = {
   matches: ({ headers, payload: { webhookId, webhookTimestamp } }) =>
     headers['linear-delivery'] !== undefined ||
     (typeof webhookId === 'string' && typeof webhookTimestamp === 'number'),
+  isNotice: ({ payload }) => payload.action === 'remove',
   fields: {},
 }
 

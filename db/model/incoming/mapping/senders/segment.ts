@@ -2,6 +2,15 @@ import { addressAt, type Sender } from './types.ts'
 
 const of = (name: string) => [`traits.${name}`, `context.traits.${name}`]
 
+/** The parts of an address, by the names of Segment. */
+const ADDRESS = {
+  line1: 'street',
+  city: 'city',
+  state: 'state',
+  postal_code: 'postalCode',
+  country: 'country',
+}
+
 /** Persons and what they did, alone or in batches. https://segment.com/docs/connections/spec/identify/ */
 export const segment: Sender = {
   name: 'Segment',
@@ -24,13 +33,32 @@ export const segment: Sender = {
       website: of('website'),
       company_name: of('company.name'),
       external_id: ['userId'],
-      ...addressAt(of('address'), {
-        line1: 'street',
-        city: 'city',
-        state: 'state',
-        postal_code: 'postalCode',
-        country: 'country',
-      }),
+      ...addressAt(of('address'), ADDRESS),
+    },
+  },
+}
+
+/** The traits of a group are those of a company; only the context has those of the user. */
+export const segmentGroup: Sender = {
+  ...segment,
+  matches: (request) => segment.matches(request) && request.payload.type === 'group',
+  fields: {
+    contacts: {
+      email: ['context.traits.email'],
+      full_name: ['context.traits.name'],
+      first_name: ['context.traits.firstName'],
+      last_name: ['context.traits.lastName'],
+      phone: ['context.traits.phone'],
+      company_name: ['traits.name'],
+      external_id: ['userId'],
+    },
+    companies: {
+      name: ['traits.name'],
+      email: ['traits.email'],
+      phone: ['traits.phone'],
+      website: ['traits.website'],
+      external_id: ['groupId'],
+      ...addressAt(['traits.address'], ADDRESS),
     },
   },
 }

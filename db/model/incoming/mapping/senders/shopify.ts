@@ -16,6 +16,11 @@ export const shopify = {
     headers['x-shopify-topic'] !== undefined ||
     typeof payload.admin_graphql_api_id === 'string' ||
     (payload.verified_email !== undefined && payload.orders_count !== undefined),
+  // A request to erase the data of a customer, or to show it, has their address.
+  isNotice: ({ headers, payload }) =>
+    /^customers\/(redact|data_request|delete)$/.test(headers['x-shopify-topic'] ?? '') ||
+    payload.orders_to_redact !== undefined ||
+    payload.data_request !== undefined,
   optsOut: ({ payload }) =>
     ['email_marketing_consent.state', 'customer.email_marketing_consent.state'].some(
       (path) => valueAt(payload, path) === 'unsubscribed',

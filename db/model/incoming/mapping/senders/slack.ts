@@ -1,6 +1,9 @@
 import type { Sender } from './types.ts'
 
-/** Events and commands; the challenge of its set-up is answered for every webhook with its verification. */
+/**
+ * Events and commands of the members of a workspace, who are ours: they start workflows. The challenge of its set-up is
+ * answered for every webhook with its verification.
+ */
 export const slack: Sender = {
   name: 'Slack',
   documentation: 'https://docs.slack.dev/authentication/verifying-requests-from-slack',
@@ -13,5 +16,5 @@ export const slack: Sender = {
     if (payload.type === 'event_callback') return payload.event_id
     return payload.command === undefined ? undefined : payload.trigger_id
   },
-  guessIn: 'anywhere',
+  fields: {},
 }

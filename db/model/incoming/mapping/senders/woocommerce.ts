@@ -34,6 +34,8 @@ export const woocommerce: Sender = {
     isWooCommercePing(request) ||
     valueAt(request.payload, 'billing.address_1') !== undefined,
   isPing: isWooCommercePing,
+  // What was deleted has an id only.
+  isNotice: ({ headers }) => headers['x-wc-webhook-topic']?.endsWith('.deleted') === true,
   fields: {
     contacts: {
       first_name: ['first_name', 'billing.first_name', 'shipping.first_name'],

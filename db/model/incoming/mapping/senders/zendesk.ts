@@ -1,3 +1,4 @@
+import { textAt } from '../path.ts'
 import type { Sender } from './types.ts'
 
 /** Events, and tickets as the owner of the account writes them in a trigger: the requester is the contact. */
@@ -10,5 +11,7 @@ export const zendesk: Sender = {
   matches: ({ headers, payload }) =>
     headers['x-zendesk-webhook-id'] !== undefined ||
     (typeof payload.type === 'string' && payload.type.startsWith('zen:event-type:')),
+  // Its agents are users too.
+  isNotice: ({ payload }) => ['agent', 'admin'].includes(textAt(payload, 'detail.role')),
   guessIn: 'anywhere',
 }

@@ -1,4 +1,5 @@
 import { isObject } from '../../../../../workflows/shared/is-object.ts'
+import { textAt } from '../path.ts'
 import { addressAt, type Sender } from './types.ts'
 
 const of = (name: string) => [`payload.object.registrant.${name}`]
@@ -15,6 +16,11 @@ export const zoom: Sender = {
     (typeof event === 'string' && event_ts !== undefined && isObject(payload)),
   // Each body has the time of its event: an equal one is a retry.
   dedupeWindow: 86_400,
+  // The host takes part too.
+  isNotice: ({ payload }) => {
+    const host = textAt(payload, 'payload.object.host_id')
+    return host !== '' && host === textAt(payload, 'payload.object.participant.id')
+  },
   fields: {
     contacts: {
       first_name: of('first_name'),

@@ -1,4 +1,4 @@
-import type { RateTable } from '../../workflows/effects/rates.ts'
+import type { RateTable } from './exchange-rates.ts'
 
 /**
  * The euro foreign exchange reference rates of the European Central Bank of one day, for installations that cannot reach

@@ -1,3 +1,0 @@
-/** A name of a secret or a setting (`env`): an identifier that can follow a dot in a placeholder. */
-export const SETTING_NAME = /^[A-Za-z][A-Za-z0-9_]{0,63}$/
-export const SETTING_NAME_RULE = 'must be a letter, then at most 63 letters, digits and _'
