@@ -57,6 +57,10 @@ export function inTurns(
   }
 }
 
-/** The credential: the organization is not known yet. Without one the path, which has the id of an incoming webhook. */
+/**
+ * The credential: the organization is not known yet. Without one the path, which has the id of an incoming webhook; its
+ * query may be another one each time, as a signature is. A client that invents credentials has turns for each, but waits
+ * with no more requests than MAX_CONNECTIONS_PER_ADDRESS.
+ */
 const callerOf = ({ headers, url = '' }: IncomingMessage): string =>
-  headers.authorization ?? headers.cookie ?? url
+  headers.authorization ?? headers.cookie ?? url.split('?', 1)[0]!

@@ -27,7 +27,8 @@ const sockets = []
     const socket = connect(port, '127.0.0.1')
     sockets.push(socket.on('error', () => {}))
     await once(socket, 'connect')
-    const head = ['GET ' + path + ' HTTP/1.1', 'Host: localhost', 'Authorization: Bearer ' + key]
+    const head = ['GET ' + path + ' HTTP/1.1', 'Host: localhost']
+    if (key) head.push('Authorization: Bearer ' + key)
     socket.write(head.join('\\r\\n') + '\\r\\n\\r\\n')
   }
   Atomics.store(done, 0, 1)
@@ -39,7 +40,7 @@ describe('the turns of requests', () => {
   /** What a server does with a burst of clients that all wait when it looks: `accepted`, and the paths that it begins. */
   async function burst(
     listenerOf: (server: Server, begin: RequestListener) => RequestListener,
-    requests = paths.map((path) => ({ path, key: 'a' })),
+    requests: { path: string; key?: string }[] = paths.map((path) => ({ path, key: 'a' })),
   ) {
     const seen: string[] = []
     const begin: RequestListener = (request, response) => {
@@ -85,6 +86,16 @@ describe('the turns of requests', () => {
     const many = Array.from({ length: 20 }, () => ({ path: '/many', key: 'a' }))
     const seen = await burst((server, begin) => inTurns(server, begin), [...many, { path: '/one', key: 'b' }])
     deepEqual(seen.slice(many.length + 1, many.length + 4), ['/many', '/one', '/many'])
+  })
+
+  it('are of the path without its query where there is no credential', async () => {
+    const many = Array.from({ length: 20 }, (_, i) => ({ path: `/many?signature=${i}` }))
+    const seen = await burst(
+      (server, begin) => inTurns(server, begin),
+      [...many, { path: '/one?signature=x' }],
+    )
+    const began = seen.slice(many.length + 1, many.length + 4).map((path) => path.split('?')[0])
+    deepEqual(began, ['/many', '/one', '/many'])
   })
 
   it('are those of other connections at once, where none arrives', async () => {
