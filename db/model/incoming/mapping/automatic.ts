@@ -60,7 +60,8 @@ export function matchesOf(
   const custom: Match[] = []
   const known = sender ? { sender: sender.name } : {}
   const skip =
-    (sender && skipped(sender, request)) ?? (tellsDeletion(all, kind) ? deletionOf(kind) : undefined)
+    (sender && skipped(sender, request)) ??
+    (tellsDeletion(all, kind, sender !== undefined) ? deletionOf(kind) : undefined)
   if (skip !== undefined) return { ...known, skip, best, tags, custom, warnings: [] }
   const matches = withoutStates(matchesIn(sender ? within(all, sender) : all, kind))
   const firstIndexes = firstRecords(matches)

@@ -79,6 +79,19 @@ describe('what tells of a deletion makes no record', () => {
     const form = { email, message: 'please delete contact', subject: 'contact deleted' }
     equal(mapped(form).fields.email, email)
   })
+
+  it('nor does what a person has written or chosen in a form', () => {
+    for (const said of ['Delete profile', 'Delete user', 'client deletion', 'contact deleted'])
+      for (const name of ['topic', 'type', 'action', 'event'])
+        equal(
+          mapped({ name: 'Ada', email, [name]: said, message: 'x' }).fields.email,
+          email,
+          `${name} ${said}`,
+        )
+    equal(mapped({ name: 'Ada', email, topic: 'delete_profile' }).fields.email, email)
+    for (const type of ['contact.deleted', 'delete_contact'])
+      deepEqual(mapped({ type, email }).fields, {}, type)
+  })
 })
 
 describe('of known senders, one of ours is no contact', () => {
