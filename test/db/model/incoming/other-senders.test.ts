@@ -198,6 +198,15 @@ describe('an opt-out is recorded of', () => {
       'contactSubscribed',
     ])
       equal(fieldsOf({ type, email }).do_not_contact, undefined, type)
+    for (const name of ['topic', 'status', 'type'])
+      for (const said of [
+        'Mail complaint',
+        'email complaint',
+        'abuse report',
+        'mail-complaint',
+        'spam reported',
+      ])
+        equal(fieldsOf({ email, [name]: said }).do_not_contact, undefined, `${name} ${said}`)
     equal(fieldsOf({ status: 'spam', email }).do_not_contact, undefined)
   })
 })
