@@ -77,7 +77,7 @@ const replaySchema = z
     problem: z.string().nullable().meta({ description: 'The reason why it was paused.' }),
     created: z.int(),
     updated: z.int(),
-    triggered: z.int().meta({ description: 'Without records: those that started workflows again.' }),
+    triggered: z.int().meta({ description: 'Those without a record that started workflows again.' }),
     skipped: z.int(),
     failed: z.int(),
     created_at: z.iso.datetime(),

@@ -2,6 +2,8 @@ import { hasRecords } from '../../db/incoming/apply.ts'
 import type { NewLog } from '../../db/model/incoming/log.ts'
 import type { MappedPayload } from '../../db/model/incoming/map-body.ts'
 import { isNoRecord } from '../../db/model/incoming/mapping/record-key.ts'
+import { hasNoEffect } from '../../db/model/incoming/mapping/types.ts'
+import { nothingWritten } from '../../db/model/incoming/outcome.ts'
 import { acceptRecord } from './accept-record.ts'
 import { Refusal, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
@@ -67,9 +69,9 @@ async function outcomeOf({ index, record, call }: Item): Promise<Outcome> {
   try {
     // The request itself was counted before its body was parsed.
     if (index > 0) await takeQuota(call)
-    if (record.mapped.skip === undefined)
+    if (!hasNoEffect(record.mapped))
       return { index, answer: (await acceptRecord(call, call.bytes!, record)).answer }
-    const message = `${record.mapped.skip}: nothing was written`
+    const message = nothingWritten(record.mapped.skip!, call.webhook)
     return { index, answer: skipped(call, message), row: setUpRow(call, message) }
   } catch (error) {
     const refusal = toRefusal(error)

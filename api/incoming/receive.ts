@@ -5,6 +5,8 @@ import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { MappedPayload, MappedRequest } from '../../db/model/incoming/map-body.ts'
 import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/woocommerce.ts'
+import { hasNoEffect } from '../../db/model/incoming/mapping/types.ts'
+import { nothingWritten } from '../../db/model/incoming/outcome.ts'
 import { open } from '../../db/process/seal.ts'
 import { Redactor } from '../../workflows/shared/redactor.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
@@ -220,14 +222,14 @@ async function answerSetUp(
 ): Promise<object | undefined> {
   if (isBatch) return undefined
   const challenge = postedChallenge(call.webhook.verification.type, payload, call.secrets)
-  if (challenge === undefined) return mapped.skip ? writtenNothing(call, mapped.skip) : undefined
+  if (challenge === undefined) return hasNoEffect(mapped) ? writtenNothing(call, mapped.skip!) : undefined
   await logSetUp(call, 'challenge: nothing was written')
   return challenge
 }
 
 /** Logs a request that writes only its log row. @returns the answer. */
 async function writtenNothing(call: Call, reason: string): Promise<object> {
-  const message = `${reason}: nothing was written`
+  const message = nothingWritten(reason, call.webhook)
   await logSetUp(call, message)
   return skipped(call, message)
 }

@@ -1,7 +1,7 @@
 import type { Issue } from '../model/errors.ts'
 import { fitToRules } from '../model/incoming/fit.ts'
 import type { RequestContext } from '../model/incoming/log.ts'
-import type { Mapped } from '../model/incoming/mapping/types.ts'
+import { hasNoEffect, type Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
 import type { IncomingWebhook, TargetKind, Write } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -31,14 +31,20 @@ export interface ToApply extends ToSave {
  */
 export async function applyAll(tx: Tenant, webhook: IncomingWebhook, all: ToApply[]): Promise<Applied[]> {
   if (all.length === 0) return []
-  const saved: WrittenRecord[] = hasRecords(webhook)
-    ? await saveAll(tx, webhook, all)
-    : all.map(() => ({ action: 'triggered', record: null }))
+  const isWritten = ({ mapped }: ToApply) => hasRecords(webhook) && mapped.skip === undefined
+  const written = hasRecords(webhook) ? await saveAll(tx, webhook, all.filter(isWritten)) : []
+  const saved = all.map((one) => (isWritten(one) ? written.shift()! : withoutRecord(one)))
   const started = await startWorkflows(tx, webhook, all, saved)
   return saved.map(({ warnings: ofRecord = [], ...one }, i) => {
     const { runIds, warnings } = started[i]!
     return { ...one, runIds, warnings: [...(all[i]!.mapped.warnings ?? []), ...ofRecord, ...warnings] }
   })
+}
+
+function withoutRecord({ mapped }: ToApply): WrittenRecord {
+  const action = hasNoEffect(mapped) ? 'skipped' : 'triggered'
+  const warnings = mapped.skip === undefined ? [] : [`${mapped.skip}: no record was written`]
+  return { action, record: null, warnings }
 }
 
 /** Whether the requests of a webhook write records. */

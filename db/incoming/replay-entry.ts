@@ -10,7 +10,7 @@ import {
 } from '../model/incoming/log.ts'
 import type { Body, MappedPayload } from '../model/incoming/map-body.ts'
 import { senderHeaders } from '../model/incoming/mapping/senders/index.ts'
-import type { Mapped } from '../model/incoming/mapping/types.ts'
+import { hasNoEffect, type Mapped } from '../model/incoming/mapping/types.ts'
 import { mappedData, messageOf } from '../model/incoming/outcome.ts'
 import { failureOf, REFUSALS, UNCOUNTED } from '../model/incoming/refusals.ts'
 import { withoutSecrets } from '../model/incoming/secret-fields.ts'
@@ -220,7 +220,8 @@ async function tried(
   try {
     if (parsed instanceof AppError) throw parsed
     const { payload, mapped, hidden } = parsed
-    if (mapped.skip) return { ...skipped(`${mapped.skip}: nothing to write`, null), changes: {} }
+    if (mapped.skip && (onto || hasNoEffect(mapped)))
+      return { ...skipped(`${mapped.skip}: nothing to write`, null), changes: {} }
     shown = fitted(webhook, mapped)
     const done = await savepoint(tx, async (tx): Promise<Applied> => {
       const actor = { type: 'webhook', id: webhook.id } as const

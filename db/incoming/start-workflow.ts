@@ -51,12 +51,15 @@ export async function startWorkflows(
 
 type Selection = Pick<Listener, 'workflow_id' | 'workflow_inputs'>
 
-/** The workflows that a request starts: the selected one, and the listeners whose condition holds. */
+/**
+ * The workflows that a request starts: the selected one unless it writes no record where others do, and the listeners
+ * whose condition holds.
+ */
 const selected = (
   { workflow_id, workflow_inputs, listeners }: IncomingWebhook,
   { mapped }: ToStart,
 ): Selection[] => [
-  ...(workflow_id ? [{ workflow_id, workflow_inputs }] : []),
+  ...(workflow_id && mapped.skip === undefined ? [{ workflow_id, workflow_inputs }] : []),
   ...(mapped.listeners ?? []).flatMap((place) => listeners[place] ?? []),
 ]
 

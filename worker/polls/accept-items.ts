@@ -6,6 +6,8 @@ import { takeIncomingQuota } from '../../db/incoming/quota.ts'
 import { parsedBy } from '../../db/incoming/replays.ts'
 import { AppError } from '../../db/model/errors.ts'
 import { logOf, millisecondsSince, type NewLog } from '../../db/model/incoming/log.ts'
+import { hasNoEffect } from '../../db/model/incoming/mapping/types.ts'
+import { nothingWritten } from '../../db/model/incoming/outcome.ts'
 import { failureOf, REFUSALS } from '../../db/model/incoming/refusals.ts'
 import { withoutSecrets } from '../../db/model/incoming/secret-fields.ts'
 import { hostOf, type SourceItem } from '../../db/model/incoming/source.ts'
@@ -106,9 +108,9 @@ async function readItem(
   const trace = { traceId: randomUUID() }
   if (parsed instanceof AppError) return { row: failedRow(webhook, { log, started }, parsed) }
   const request = { ...parsed, hidden, trace, started, log }
-  const { skip } = parsed.mapped
-  if (skip === undefined) return { request }
-  return { row: rowOf(webhook, request, { action: 'Skipped', message: `${skip}: nothing was written` }) }
+  if (!hasNoEffect(parsed.mapped)) return { request }
+  const message = nothingWritten(parsed.mapped.skip!, webhook)
+  return { row: rowOf(webhook, request, { action: 'Skipped', message }) }
 }
 
 type ReadItem = Pick<IncomingRequest, 'log' | 'started'> & Partial<Pick<IncomingRequest, 'mapped' | 'hidden'>>

@@ -43,7 +43,7 @@ function reason(
  */
 export function fitMapped(webhook: TargetConfig, mapped: Mapped): { mapped: Mapped } | { issues: Issue[] } {
   const { kind, field_mapping } = webhook
-  if (kind === 'none') return { mapped }
+  if (kind === 'none' || mapped.skip !== undefined) return { mapped }
   const settings = { ...webhook, kind }
   const by = updatesBy(settings, mapped)
   const checked = checkMapped(kind, mapped, by)

@@ -119,6 +119,54 @@ describe('an incoming webhook without records', () => {
     assert.equal((await runsOf(other))[0].trigger.record.email, 'l@example.com')
   })
 
+  it('and of a webhook with records those that chose an event without one, by its payload', async () => {
+    const [chosen, deleted, any] = [await saved('Chosen'), await saved('Deleted'), await saved('Any')]
+    const webhook = await test.createWebhook({
+      workflow_id: chosen,
+      listeners: [
+        { workflow_id: deleted, when: { path: 'type', is: 'equal', to: 'customer.deleted' } },
+        { workflow_id: any },
+      ],
+    })
+    const event = (type: string, email: string) => ({
+      object: 'event',
+      id: `evt_${email}`,
+      type,
+      data: { object: { object: 'customer', email } },
+    })
+    const before = await records()
+    const payload = event('customer.deleted', 'gone@example.com')
+    const { status, body } = await test.send(webhook, payload)
+    const reason = 'the payload tells of the deletion of a contact: no record was written'
+    assert.deepEqual(
+      [status, body.message, body.record_id, body.action, body.warnings],
+      [200, 'started a workflow', null, 'triggered', [reason]],
+    )
+    const [run] = await runsOf(deleted)
+    assert.deepEqual([run.trigger.payload, run.trigger.record, run.record_id], [payload, undefined, null])
+    const [entry] = await test.logs(webhook)
+    assert.deepEqual([entry.action, entry.run_id, entry.warnings], ['Triggered', run.id, [reason]])
+    assert.equal((await replay(webhook, { log_id: entry.id })).body.result.outcome, 'triggered')
+    await test.send(webhook, [
+      event('customer.deleted', '1@example.com'),
+      event('customer.deleted', '2@example.com'),
+    ])
+    const started = async () =>
+      Promise.all([chosen, deleted, any].map(async (id) => (await runsOf(id)).length))
+    assert.deepEqual([await started(), await records()], [[0, 4, 0], before])
+    // A ping starts nothing, whatever its payload.
+    await test.send(webhook, { zen: 'x', hook_id: 1, type: 'customer.deleted' }, { 'X-GitHub-Event': 'ping' })
+    const other = await test.send(webhook, { event: 'contact.deleted', email: 'x@example.com' })
+    assert.deepEqual(
+      [other.body.action, other.body.message],
+      [
+        'skipped',
+        'the payload tells of the deletion of a contact: nothing was written, and no workflow was started',
+      ],
+    )
+    assert.deepEqual(await started(), [0, 4, 0])
+  })
+
   it('is replayed with its headers: a request that was kept as a sample once, another as often as asked', async () => {
     const workflow_id = await saved('Replayed')
     const webhook = await plain({ workflow_id, trigger_headers: ['x-tenant'] })

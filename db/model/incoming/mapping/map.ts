@@ -30,11 +30,17 @@ export function mapPayload(
 ): Mapped {
   const request = isObject(payload) ? { headers, payload } : undefined
   const id = request && deliveryIdOf(request)
-  const known = {
+  const isPing = () => request !== undefined && senderOf(request)?.isPing?.(request) === true
+  const known = ({ skip }: Pick<Mapped, 'skip'>): Pick<Mapped, 'deliveryId' | 'listeners'> => ({
     ...(id === undefined ? {} : { deliveryId: id }),
-    ...(listeners.length > 0 ? { listeners: chosen(listeners, payload) } : {}),
+    ...(listeners.length > 0
+      ? { listeners: isPing() ? [] : chosen(listeners, payload, skip === undefined) }
+      : {}),
+  })
+  if (kind === 'none') {
+    const found = request ? pingIn(request) : {}
+    return { fields: {}, sources: {}, ...found, ...known(found) }
   }
-  if (kind === 'none') return { fields: {}, sources: {}, ...(request ? pingIn(request) : {}), ...known }
   const all = leaves(payload)
   const found =
     mapping.mode === 'manual'
@@ -45,15 +51,15 @@ export function mapPayload(
   return {
     ...truncateNote(mapped),
     ...(mapped.skip ? {} : unmappedOf(all, mapping, mapped)),
-    ...known,
+    ...known(mapped),
   }
 }
 
-/** The places of the listeners that a payload starts. */
-const chosen = (listeners: Listener[], payload: unknown): number[] =>
+/** The places of the listeners that a payload starts: one that writes no record, only those whose condition chose it. */
+const chosen = (listeners: Listener[], payload: unknown, isWritten: boolean): number[] =>
   [...listeners.keys()].filter((place) => {
     const { when } = listeners[place]!
-    return when === undefined || holds(when, payload)
+    return when === undefined ? isWritten : holds(when, payload)
   })
 
 /**

@@ -12,7 +12,7 @@ export interface Mapped {
   sources: Record<string, string>
   /** The id by which the known sender repeats a delivery, where the body has one. */
   deliveryId?: string
-  /** The places of the webhook's listeners whose condition holds, if it has listeners. */
+  /** The places of the webhook's listeners that it starts, if it has listeners. */
   listeners?: number[]
   /** The records of the batch of which this is the first. */
   batch?: number
@@ -26,3 +26,7 @@ export interface Mapped {
   /** The parts of the payload that were not used, for the log and the test. */
   warnings?: string[]
 }
+
+/** Whether a request has neither a record to write nor a workflow to start. */
+export const hasNoEffect = ({ skip, listeners = [] }: Mapped): boolean =>
+  skip !== undefined && listeners.length === 0
