@@ -20,6 +20,7 @@ import { createRecord } from '../../db/records/create.ts'
 import { deleteRecord } from '../../db/records/delete.ts'
 import { type ListQuery, listRecords } from '../../db/records/list.ts'
 import { findRecord, getRecord } from '../../db/records/read.ts'
+import { ratesOfSelection } from '../../db/records/selection.ts'
 import { updateRecord } from '../../db/records/update.ts'
 import { upsertRecord } from '../../db/records/upsert.ts'
 import { attachFile, listFiles, referenceTo } from '../../db/stored-files/files.ts'
@@ -97,8 +98,11 @@ async function searchAll(tx: Tenant, kind: KindName, query: RecordQuery, max: nu
   const data: RecordFields[] = []
   let bytes = 0
   let cursor: string | undefined
+  const all = listQuery(kind, query)
+  // A rate may change between two pages.
+  const rates = await ratesOfSelection(tx, kind, all)
   do {
-    const wanted = { ...listQuery(kind, query), limit: Math.min(PAGE, max - data.length), cursor }
+    const wanted = { ...all, rates, limit: Math.min(PAGE, max - data.length), cursor }
     const page = await listRecords(tx, kind, wanted)
     data.push(...page.data)
     bytes += Buffer.byteLength(JSON.stringify(page.data))

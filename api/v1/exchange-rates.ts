@@ -7,7 +7,9 @@ import { type Route, route } from '../http/route.ts'
 /** The rates of one request at most: there are some 160 currencies. */
 const MAX_RATES = 200
 
-const code = z.string().trim().toUpperCase().refine(isCurrency, 'is not an ISO 4217 currency')
+const codeOf = (name: string): string => name.trim().toUpperCase()
+
+const code = z.string().refine((name) => isCurrency(codeOf(name)), 'is not an ISO 4217 currency')
 
 const RATE = /^\d{1,12}(\.\d{1,12})?$/
 
@@ -29,7 +31,12 @@ const exchangeRate = z
     currency: z.string(),
     base: z.string().describe('The currency of the organization.'),
     rate: z.string().describe('The units of `base` for one of `currency`.'),
-    valid_from: z.iso.date().nullable().describe('The day from which it counts; null: always.'),
+    valid_from: z.iso
+      .date()
+      .nullable()
+      .describe(
+        'The day from which it counts, or of the shipped table, which counts before it too; null: fixed.',
+      ),
     source: z
       .enum(['own', 'shipped', 'fixed'])
       .describe('`own`: set here; `shipped`: of the table that the service ships; `fixed`: by law.'),
@@ -70,7 +77,18 @@ export const exchangeRateRoutes: Route[] = [
         rates: z
           .record(code, rate.nullable())
           .refine((rates) => Object.keys(rates).length > 0, 'must name a currency')
-          .refine((rates) => Object.keys(rates).length <= MAX_RATES, `must be at most ${MAX_RATES}`),
+          .refine((rates) => Object.keys(rates).length <= MAX_RATES, `must be at most ${MAX_RATES}`)
+          .superRefine((rates, context) => {
+            const names = Object.keys(rates)
+            const others = names.filter(
+              (name, place) => names.findIndex((one) => codeOf(one) === codeOf(name)) < place,
+            )
+            for (const name of others)
+              context.addIssue({ code: 'custom', path: [name], message: `${codeOf(name)} is named twice` })
+          })
+          .transform((rates) =>
+            Object.fromEntries(Object.entries(rates).map(([name, one]) => [codeOf(name), one])),
+          ),
       })
       .meta({ id: 'ExchangeRateUpdate' }),
     response: { status: 200, schema: listEnvelope(exchangeRate) },

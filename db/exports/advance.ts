@@ -52,6 +52,8 @@ async function addPiece(tx: Tenant, row: ExportRow): Promise<ExportRow> {
   const columns = row.columns ?? (await exportColumns(tx, entity, fields, format.names))
   const page = await listRecords(tx, entity, {
     ...list_query,
+    // One that a version without exchange rates began goes on without them.
+    rates: list_query.rates ?? null,
     limit: rowsOfNextPiece(row),
     offset: 0,
     count: 'none',

@@ -11,7 +11,7 @@ import { kinds } from '../model/records/kinds/index.ts'
 import { ofCaller } from '../model/records/of-caller.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationTimezone } from '../records/local-times.ts'
-import { checkSelection, type Selection } from '../records/selection.ts'
+import { checkSelection, ratesOfSelection, type Selection } from '../records/selection.ts'
 
 export interface ExportRow {
   id: string
@@ -68,6 +68,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
   const { locale } = await getOrganization(tx)
   const options = { ...PLAIN, ...separatorsOf(locale), ...values.options }
   const time_zone = values.list_query.time_zone ?? (await organizationTimezone(tx))
+  const rates = await ratesOfSelection(tx, values.entity, values.list_query)
   const [row] = await tx
     .trx('exports')
     .insert({
@@ -76,7 +77,7 @@ export async function createExport(tx: Tenant, values: NewExport): Promise<Expor
       ...values,
       options: JSON.stringify(options),
       query: JSON.stringify(values.query),
-      list_query: JSON.stringify({ ...values.list_query, filters, time_zone }),
+      list_query: JSON.stringify({ ...values.list_query, filters, time_zone, rates }),
       status: 'queued',
       created_by: JSON.stringify(tx.actor),
     })

@@ -106,7 +106,7 @@ async function writeLines(tx: Tenant, job: Job, finder: Finder, lines: Line[]): 
   const writeOnce = async (tx: Tenant): Promise<WrittenLine[]> => {
     const created = await linkCompanies(tx, job, lines)
     const valid = lines.filter(isValid)
-    const outcomes = await upsertKeyed(tx, finder, valid, { adding: { addressParts: true } })
+    const outcomes = await upsertKeyed(tx, finder, valid, { adding: { addressParts: true, cutTexts: true } })
     const written: WrittenLine[] = []
     for (const [i, outcome] of outcomes.entries()) {
       const line = valid[i]!

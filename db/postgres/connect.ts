@@ -153,17 +153,36 @@ export async function ping(system: System): Promise<void> {
   await system.raw('select 1')
 }
 
-/** Time for a connection, after which a transaction waits for others and says nothing. */
+/** Time for a connection, after which a transaction may just be waiting for those of others. */
 const BUSY_MS = 1_000
 
 /**
  * Throws if PostgreSQL refuses transactions of the system or of organizations, which have another login. One of an
- * organization that only waits, because others have all connections, says nothing: a busy process must stay ready.
+ * organization that only waits, because others have connections, says nothing: a busy process must stay ready. While
+ * none has one, as with a login that is not answered, it waits on, up to `maxWaitMs`.
  */
-export async function pingLogins(db: Pick<Database, 'system' | 'tenant'>): Promise<void> {
-  const none = () =>
-    db.tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, { readOnly: true })
-  await Promise.all([ping(db.system), Promise.race([none(), pause(BUSY_MS)])])
+export async function pingLogins(db: Probed): Promise<void> {
+  const tenant = probeTenant(db)
+  const busy = async () => {
+    await pause(BUSY_MS)
+    if (db.poolUse().tenant.used === 0) await tenant
+  }
+  await Promise.all([ping(db.system), Promise.race([tenant, busy()])])
+}
+
+type Probed = Pick<Database, 'system' | 'tenant' | 'poolUse'>
+
+/** The transactions of organizations that try their login: one at a time, since each waits for a connection. */
+const probes = new WeakMap<Probed, Promise<void>>()
+
+function probeTenant(db: Probed): Promise<void> {
+  const current = probes.get(db)
+  if (current) return current
+  const probe = db
+    .tenant(NIL, SYSTEM, async ({ trx }) => void (await trx.raw('select 1')), undefined, { readOnly: true })
+    .finally(() => probes.delete(db))
+  probes.set(db, probe)
+  return probe
 }
 
 /** Default of `maxWaitMs` for a connection. */

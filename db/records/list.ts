@@ -1,6 +1,7 @@
 import { decodeCursor, encodeCursor, queryHash } from '../model/lists/cursor.ts'
 import type { Page } from '../model/lists/page.ts'
 import { present } from '../model/records/columns.ts'
+import type { Rates } from '../model/records/exchange-rates.ts'
 import { type Filter, knownHop } from '../model/records/filters.ts'
 import type { Fragment } from '../model/records/fragment.ts'
 import type { Kind, KindName } from '../model/records/kind.ts'
@@ -19,7 +20,7 @@ import { type Found, searchPage, wordConditions } from './search.ts'
 import { MAX_SORTED, requireFewToSort } from './sort-bound.ts'
 import { sortedPage } from './sorted.ts'
 import { total } from './total.ts'
-import { withRates } from './with-rates.ts'
+import { type Comparison, withRates } from './with-rates.ts'
 
 export interface ListQuery {
   limit: number
@@ -36,6 +37,8 @@ export interface ListQuery {
   deleted?: true
   /** The zone of dates, and of times without an offset; default: that of the organization. */
   time_zone?: string | undefined
+  /** The rates of a list that goes on in other transactions, as `comparisonOf` found them; null: amounts as they are. */
+  rates?: Comparison | null | undefined
 }
 
 /**
@@ -54,12 +57,13 @@ export async function listRecords(
   const { limit, offset, cursor, sort, order } = query
   const { filters: typed, sortTypes } = await readByType(tx, kind, query)
   const filters = ofCaller(tx.actor, definition, typed)
-  const rated = await withRates(tx, definition, {
-    filters,
-    sorts: sortsOf(query),
-    match: query.match,
-    deleted: query.deleted,
-  })
+  const { match, deleted } = query
+  const rated = await withRates(
+    tx,
+    definition,
+    { filters, sorts: sortsOf(query), match, deleted },
+    query.rates,
+  )
   const keys = rated.sorts.flatMap((one, place) => sortKeys(definition, one, sortTypes[place]))
   // Includes the types of custom fields: a changed definition invalidates its cursors.
   const sorted = sortTypes.some((type) => type) ? [sort, sortTypes] : sort
@@ -74,6 +78,7 @@ export async function listRecords(
     filters,
     ...(zone ? [zone] : []),
     ...(query.deleted ? ['deleted'] : []),
+    ...ratesIn([...rated.filters, ...rated.sorts]),
   ])
   const position = cursor === undefined ? undefined : positionIn(keys, hash, cursor)
   const words = query.q === undefined ? [] : searchPatterns(query.q)
@@ -117,6 +122,12 @@ export async function listRecords(
     next_cursor: has_more && last ? encodeCursor(hash, positionOf(keys, last)) : null,
     ...(await total(tx, listing, query.count, { matching, selectivity: found.selectivity })),
   }
+}
+
+/** For a cursor: with other rates, it would skip or repeat records. */
+function ratesIn(compared: { rates?: Rates }[]): unknown[] {
+  if (compared.every(({ rates }) => !rates)) return []
+  return [compared.map(({ rates }) => rates && [rates.base, Object.entries(rates.rates).sort()])]
 }
 
 const LIVE = 'organization_id = ? and deleted_at is null'

@@ -3,12 +3,14 @@ import { applyTypes, kindsWithCustomFields, type QueryRules } from '../model/rec
 import type { CustomFieldType } from '../model/records/custom-fields/types.ts'
 import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
+import { sortsOf } from '../model/records/sorts.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { lockFieldRules } from './custom-fields/rules.ts'
 import { type ListQuery, listRecords } from './list.ts'
+import { type Comparison, comparisonOf } from './with-rates.ts'
 
 /** The records of a list and their order, without the page. */
-export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters' | 'time_zone'>
+export type Selection = Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters' | 'time_zone' | 'rates'>
 
 /**
  * Executes the list once: only it can check the selection against the types of custom fields. Throws
@@ -22,6 +24,18 @@ export async function checkSelection(tx: Tenant, entity: KindName, selection: Se
     throw invalid(error.details.issues.map((issue): Issue => ({ ...issue, loc: ['body', ...issue.loc] })))
   }
 }
+
+/** The rates by which a selection compares amounts now, for a job that lists it in several transactions. */
+export const ratesOfSelection = (
+  tx: Tenant,
+  entity: KindName,
+  selection: Selection,
+): Promise<Comparison | null> =>
+  comparisonOf(tx, kinds[entity], {
+    filters: selection.filters,
+    sorts: sortsOf(selection),
+    match: selection.match,
+  })
 
 /** The type of the custom field of each filter, and of the sort; null: no custom field, or one without a definition. */
 export type FieldTypes = (CustomFieldType | null)[]

@@ -1,71 +1,116 @@
+import { invalid } from '../model/errors.ts'
 import type { Rates } from '../model/records/exchange-rates.ts'
 import type { Filter } from '../model/records/filters.ts'
 import type { Kind } from '../model/records/kind.ts'
 import type { Sort } from '../model/records/sorts.ts'
-import { comparedBy, sortsByWorth } from '../model/records/worth.ts'
+import { type Compared, comparedBy, sortsByWorth } from '../model/records/worth.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { organizationCurrency } from './currency.ts'
 import { readRates } from './exchange-rates.ts'
-import { queryRows, searchView } from './pages.ts'
+import { usedCurrencies } from './used-currencies.ts'
 
 interface Ordered {
   filters: Filter[]
   sorts: Sort[]
   match: 'all' | 'any'
-  /** Whether the records are deleted ones, whose currencies no index tells. */
-  deleted: true | undefined
+  /** Whether the listed records are deleted ones. */
+  deleted?: true | undefined
 }
 
-type Rated = Pick<Ordered, 'filters' | 'sorts'>
+/** The rates by which each filter and each sort compares amounts; null: as they are. */
+export interface Comparison {
+  filters: (Rates | null)[]
+  sorts: (Rates | null)[]
+}
 
 /**
- * The filters and sorts of a list with the rates by which they compare amounts. Where all amounts are in one currency
- * nothing is converted, so that a sort reads its index.
+ * The rates by which a list compares amounts; null if it compares all as they are. Amounts that all have one currency are
+ * compared in it: most organizations never set theirs. Throws `validation_error` for a filter that compares amounts in a
+ * currency without a rate.
  */
-export async function withRates(tx: Tenant, kind: Kind, query: Ordered): Promise<Rated> {
+export async function comparisonOf(tx: Tenant, kind: Kind, query: Ordered): Promise<Comparison | null> {
   const compared = query.filters.map((filter) => comparedBy(kind, filter, query))
   const sorted = query.sorts.map((sort) => sortsByWorth(kind, sort, query))
-  const found = [...compared, sorted.includes(true) ? kind : undefined]
-  const kinds = new Set(found.filter((one) => one !== undefined))
-  if (kinds.size === 0) return query
-  const used = new Map<Kind, string[] | undefined>()
-  for (const one of kinds) used.set(one, query.deleted ? undefined : await usedCurrencies(tx, one))
+  if (!sorted.includes(true) && compared.every((one) => !one)) return null
   const own = await organizationCurrency(tx)
-  const isForeign = (of: Kind) => used.get(of)?.some((currency) => currency !== own) ?? true
-  if (![...kinds].some(isForeign)) return query
-  const all = new Set([...used.values()].flatMap((currencies) => currencies ?? []))
-  const { base, rates } = await readRates(tx, query.deleted ? undefined : [...all])
-  const ratesOf = (of: Kind): Rates => {
-    const currencies = used.get(of)
-    const some = Object.entries(rates).filter(([currency]) => currencies?.includes(currency) ?? true)
-    const isWhole = currencies?.every((one) => one === base || Object.hasOwn(rates, one)) ?? false
-    return { base, rates: Object.fromEntries(some), isWhole }
+  const read = new Map<string, Promise<string[]>>()
+  const used = (of: Kind, deleted: boolean) => {
+    const key = `${of.entity} ${deleted}`
+    const found = read.get(key) ?? usedCurrencies(tx, of, { own, deleted })
+    read.set(key, found)
+    return found
   }
-  // The order of one currency is the same in each.
-  const isMixed = (used.get(kind)?.length ?? 2) > 1
+  const usedBy = ({ kind: of, isLinked }: Compared) => used(of, !isLinked && query.deleted === true)
+  const ofFilters: string[][] = []
+  for (const one of compared) ofFilters.push(one ? await usedBy(one) : [])
+  const ofSorts = sorted.includes(true) ? await used(kind, query.deleted === true) : []
+  const mixed = [...ofFilters, ofSorts].filter(({ length }) => length > 1)
+  if (mixed.length === 0) return null
+  const { base, rates } = await readRates(tx, [...new Set(mixed.flat())])
+  const has = (currency: string) => currency === base || Object.hasOwn(rates, currency)
+  const ratesOf = (currencies: string[]): Rates | null => {
+    if (currencies.length < 2) return null
+    const some = Object.entries(rates).filter(([currency]) => currencies.includes(currency))
+    return { base, rates: Object.fromEntries(some), isWhole: currencies.every(has) }
+  }
+  requireRates(query.filters, (place) =>
+    ofFilters[place]!.length < 2
+      ? []
+      : ofFilters[place]!.filter((currency) => !has(currency) && compared[place]!.leaves(currency)),
+  )
   return {
-    filters: query.filters.map((filter, at) => {
-      const of = compared[at]
-      return of && isForeign(of) ? { ...filter, rates: ratesOf(of) } : filter
-    }),
-    sorts: query.sorts.map((sort, at) => (sorted[at] && isMixed ? { ...sort, rates: ratesOf(kind) } : sort)),
+    filters: ofFilters.map(ratesOf),
+    sorts: sorted.map((isSorted) => (isSorted ? ratesOf(ofSorts) : null)),
   }
 }
 
-/** The currencies of a kind's records. Each is one step in the index, however many records have it. */
-async function usedCurrencies(tx: Tenant, kind: Kind): Promise<string[]> {
-  const next = (after: string) =>
-    `select currency from ${searchView(kind)} where organization_id = ? and deleted_at is null
-       and currency ${after} order by currency limit 1`
-  const rows = await queryRows<{ currency: string }>(
-    tx,
-    `with recursive used as (
-       (${next('is not null')})
-       union all
-       select (${next('> used.currency')}) from used where used.currency is not null
-     )
-     select currency from used where currency is not null`,
-    [tx.organizationId, tx.organizationId],
-  )
-  return rows.map(({ currency }) => currency)
+/** Currencies that an error names. */
+const NAMED = 5
+
+/** Amounts without a rate would be missing without a word. `missing`: the currencies of a filter that have no rate. */
+function requireRates(filters: Filter[], missing: (place: number) => string[]): void {
+  const issues = filters.flatMap(({ field, operator, values }, place) => {
+    const codes = missing(place).slice(0, NAMED).join(', ')
+    if (codes === '') return []
+    const currency = field.replace(/[^.]+$/, 'currency')
+    return {
+      loc: ['query', operator === 'eq' ? field : `${field}[${operator}]`],
+      msg: `compares amounts in ${codes}, without an exchange rate`,
+      type: 'invalid_value',
+      input: values.join(','),
+      hint: `set it by PUT /v1/exchange-rates, or filter by ${currency} too, such as ${currency}=${codes.slice(0, 3)}`,
+    }
+  })
+  if (issues.length > 0) throw invalid(issues)
+}
+
+/**
+ * The filters and sorts of a list with the rates by which they compare amounts. `kept`: those of its first page, if that
+ * was in another transaction.
+ */
+export async function withRates(
+  tx: Tenant,
+  kind: Kind,
+  query: Ordered,
+  kept: Comparison | null | undefined,
+): Promise<Pick<Ordered, 'filters' | 'sorts'>> {
+  const found =
+    kept === undefined ? await comparisonOf(tx, kind, query) : kept && (await stillWhole(tx, kind, kept))
+  if (!found) return query
+  const rated = <One extends Filter | Sort>(one: One, rates: Rates | null | undefined): One =>
+    rates ? { ...one, rates } : one
+  return {
+    filters: query.filters.map((filter, place) => rated(filter, found.filters[place])),
+    sorts: query.sorts.map((sort, place) => rated(sort, found.sorts[place])),
+  }
+}
+
+/** An amount in a new currency is in no part of the index that the kept rates name. */
+async function stillWhole(tx: Tenant, kind: Kind, { filters, sorts }: Comparison): Promise<Comparison> {
+  if (sorts.every((rates) => !rates)) return { filters, sorts }
+  const own = await organizationCurrency(tx)
+  const currencies = await usedCurrencies(tx, kind, { own, deleted: false })
+  const isKnown = ({ base, rates }: Rates) =>
+    currencies.every((one) => one === base || Object.hasOwn(rates, one))
+  return { filters, sorts: sorts.map((rates) => rates && { ...rates, isWhole: isKnown(rates) }) }
 }

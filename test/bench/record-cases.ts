@@ -96,7 +96,7 @@ export const lists: Record<string, (target: Target) => Promise<string[]>> = {
   'custom_fields.tier=': async () => [`${PATH}?custom_fields.tier=gold`],
   'sort=updated_at': async () => [`${PATH}?sort=updated_at`],
   'sort=last_name': async () => [`${PATH}?sort=last_name&order=asc`],
-  // Of all contacts it is refused: no index has this order.
+  // Refused where all contacts match: no index has this order.
   'sort=first_name of 100': of((sample, target) => ({
     ...createdNear(sample, target),
     sort: 'first_name',

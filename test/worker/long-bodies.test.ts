@@ -42,4 +42,22 @@ outputs: {sent: "{{ trigger.record.body | size }}", read: "{{ nodes.read.output.
     assert.equal(again.done.progress.created, 1, again.errors)
     assert.equal((await call('GET', '/objects/activities')).data[0].body, body)
   })
+
+  it('are not replaced by what a cell of a workbook has of them', async () => {
+    // The cut is before a space, in a pair of surrogates, and in neither.
+    for (const [text, cell] of [
+      [`${'a'.repeat(32_766)} and the rest`, 'a'.repeat(32_766)],
+      [`${'a'.repeat(32_766)}😀 and the rest`, 'a'.repeat(32_766)],
+      ['a\r\n'.repeat(16_000).trim(), `${'a\n'.repeat(10_922)}a`],
+    ] as const) {
+      const made = await call('POST', '/objects/activities', { type: 'email', body: text })
+      const file = (of: string) => `id,body\n${made.id},"${of}"\n`
+      const by = { entity: 'activities', mode: 'upsert', by: 'id' }
+      const same = await imported(by, file(cell))
+      assert.deepEqual([same.done.progress.skipped, same.done.progress.failed], [1, 0], same.errors)
+      assert.equal((await call('GET', `/objects/activities/${made.id}`)).body, text)
+      const other = await imported(by, file(`b${cell.slice(1)}`))
+      assert.equal(other.done.progress.updated, 1, other.errors)
+    }
+  })
 })

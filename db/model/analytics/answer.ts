@@ -98,8 +98,11 @@ function convertedOf(
     whole.n += n
     whole.a = add(whole.a, multiply(a, rate))
   }
-  const exact = parseDecimal(valueIn(metric, whole))
-  return { currency: base, value: exact ? money(divide(exact, integer(1), placesOf(base))) : null }
+  const isAverage = metric.measure.type === 'average'
+  if (isAverage && whole.n === 0) return { currency: base, value: null }
+  const above = metric.measure.type === 'sum' && metric.measure.hundredths ? 100 : 1
+  const parts = isAverage ? whole.n : above
+  return { currency: base, value: money(divide(whole.a, integer(parts), placesOf(base))) }
 }
 
 /** A scan of no rows still returns a cell if there are no groups. */

@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream'
 import { ZipFile } from 'yazl'
+import { cellText } from './cell-text.ts'
 import { type CellType, unescapeFormula } from './read-cell.ts'
 import { readRows } from './rows.ts'
 
@@ -37,8 +38,6 @@ const PARTS = {
 
 /** Characters of XML that are written at once. */
 const CHUNK = 65_536
-/** The longest text of a cell in Excel. */
-const LONGEST = 32_767
 
 async function* sheetOf(
   csv: AsyncIterable<Buffer>,
@@ -64,15 +63,9 @@ function cellOf(cell: string, isNumber: boolean): string {
   // More digits than a double has would be rounded by the spreadsheet.
   if (isNumber && /^-?\d{1,15}(\.\d+)?$/.test(cell) && cell.replace(/\D/g, '').length <= 15)
     return `<c><v>${cell}</v></c>`
-  const text = unescapeFormula(cell).slice(0, LONGEST)
+  const text = cellText(unescapeFormula(cell))
   return `<c t="inlineStr"><is><t xml:space="preserve">${escaped(text)}</t></is></c>`
 }
 
-/** XML allows neither control characters nor half of a surrogate pair. */
 const escaped = (text: string) =>
-  text
-    .replace(/[^\P{Cc}\t\n\r]|[\ufffe\uffff]|\p{Surrogate}/gu, '\ufffd')
-    .replaceAll('&', '&amp;')
-    .replaceAll('<', '&lt;')
-    .replaceAll('>', '&gt;')
-    .replaceAll('\r', '&#13;')
+  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('\r', '&#13;')

@@ -1,6 +1,7 @@
 import { isDeepStrictEqual } from 'node:util'
 import { v7 as uuidv7 } from 'uuid'
 import type { Actor } from '../actor.ts'
+import { isCutOf } from '../csv/cell-text.ts'
 import { type Issue, invalid } from '../errors.ts'
 import type { TraceContext } from '../trace-context.ts'
 import { draftIssues } from './backdated.ts'
@@ -60,6 +61,8 @@ export interface Adding {
   /** Address parts that the patch does not name stay unchanged. */
   addressParts?: true
   tags?: true
+  /** A text that a workbook has cut leaves the whole one. */
+  cutTexts?: true
 }
 
 /**
@@ -82,6 +85,12 @@ export function patched(
     for (const [name, { type }] of Object.entries(kind.fields))
       if (type === 'address' && patch[name])
         next[name] = { ...(before[name] as object | null), ...(patch[name] as object) }
+  if (adding.cutTexts)
+    for (const [name, { type }] of Object.entries(kind.fields)) {
+      const [own, given] = [before[name], patch[name]]
+      if (type === 'text' && typeof own === 'string' && typeof given === 'string' && isCutOf(given, own))
+        next[name] = own
+    }
   return next
 }
 

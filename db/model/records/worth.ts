@@ -14,21 +14,40 @@ import type { Sort } from './sorts.ts'
 const isAmount = (kind: Kind, field: string): boolean =>
   typeOf(kind, field)?.type === 'money' && kind.fields.currency?.type === 'currency'
 
+/** The amounts that a filter compares. */
+export interface Compared {
+  kind: Kind
+  /** Whether they are of linked records, not of the listed ones. */
+  isLinked: boolean
+  /** Whether the other filters leave a currency. */
+  leaves: (currency: string) => boolean
+}
+
 /**
- * The kind whose amounts a filter compares by their worth; undefined if it compares no amounts, or if another filter
- * names their one currency. Of linked records, any may meet each filter: there a currency names that of no other filter.
+ * The amounts that a filter compares by their worth; undefined if it compares none, or if another filter names their one
+ * currency. Of linked records, any may meet each filter: there a currency names that of no other filter.
  */
 export function comparedBy(
   kind: Kind,
   filter: Filter,
   { filters, match }: { filters: readonly Filter[]; match: 'all' | 'any' },
-): Kind | undefined {
+): Compared | undefined {
   const { kind: of, filter: own } = atItsKind(kind, filter)
-  if (!isAmount(of, own.field) || filter.operator === 'is_null') return undefined
+  if (!isAmount(of, own.field) || filter.operator === 'is_null' || filter.values.length === 0)
+    return undefined
   const beside = filter.field.slice(0, -own.field.length)
-  const isNamed =
-    match === 'all' && !beside.startsWith('associations.') && names(filters, `${beside}currency`)
-  return isNamed ? undefined : of
+  const isSame = match === 'all' && !beside.startsWith('associations.')
+  if (isSame && names(filters, `${beside}currency`)) return undefined
+  const leaves = (currency: string) =>
+    !isSame || filters.every((other) => other.field !== `${beside}currency` || allows(other, currency))
+  return { kind: of, isLinked: beside !== '', leaves }
+}
+
+/** Whether a filter by currency leaves one; the operators by parts of its code leave any. */
+function allows({ operator, values }: Filter, currency: string): boolean {
+  const isNamed = values.some((value) => value.toUpperCase() === currency)
+  if (operator === 'eq' || operator === 'in') return isNamed
+  return operator === 'ne' || operator === 'nin' ? !isNamed : true
 }
 
 /** Whether a list is sorted by the worth of amounts. */

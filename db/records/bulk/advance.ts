@@ -121,6 +121,8 @@ async function listNext(
     await requireFieldTypes(tx, entity, selection, types)
     return listRecords(tx, entity, {
       ...selection,
+      // One that a version without exchange rates began goes on without them.
+      rates: selection.rates ?? null,
       limit,
       offset: 0,
       count: 'none',

@@ -14,7 +14,13 @@ import { lockFieldRules } from '../custom-fields/rules.ts'
 import { listRecords } from '../list.ts'
 import { organizationTimezone } from '../local-times.ts'
 import { referenceIssues } from '../references.ts'
-import { checkSelection, type FieldTypes, lockFieldTypes, type Selection } from '../selection.ts'
+import {
+  checkSelection,
+  type FieldTypes,
+  lockFieldTypes,
+  ratesOfSelection,
+  type Selection,
+} from '../selection.ts'
 
 /** Refusals that a job shows. */
 export const SHOWN_REFUSALS = 20
@@ -111,7 +117,8 @@ export async function createBulkJob(tx: Tenant, job: NewBulkJob): Promise<string
   // Kept: the pages of the listing are of one list, whatever happens to the organization's.
   const time_zone = selection.time_zone ?? (await organizationTimezone(tx))
   const filters = ofCaller(tx.actor, kinds[entity], selection.filters)
-  const kept: KeptSelection = { ...selection, filters, time_zone, types }
+  const rates = await ratesOfSelection(tx, entity, selection)
+  const kept: KeptSelection = { ...selection, filters, time_zone, rates, types }
   return insertJob(tx, {
     entity,
     action,

@@ -80,6 +80,15 @@ describe('/v1/analytics', () => {
     assert.deepEqual(await converted({ metric: 'deals.weighted_value' }), { currency: 'EUR', value: '11.08' })
     assert.deepEqual(await converted({ metric: 'deals.won_average' }), { currency: 'EUR', value: '11.22' })
     assert.equal('converted' in (await query({ metric: 'deals.won' }, key)).body, false)
+    // 34 dinars and 4 thousandths: the average has three decimals, and is rounded once.
+    const dinar = await createKey(db, await createOrganization(db, { settings: { currency: 'KWD' } }))
+    for (const amount of ['10.005', '24'])
+      await suite.api.request('POST', '/v1/objects/deals', {
+        body: { name: 'Loom', amount, currency: 'KWD', stage: 'won' },
+        key: dinar.key,
+      })
+    const { body: average } = await query({ metric: 'deals.won_average' }, dinar.key)
+    assert.deepEqual(average.converted, { currency: 'KWD', value: '17.003' })
     await send('POST', '/objects/deals', { name: 'Loom', amount: '5', currency: 'AOA' })
     assert.equal(await converted(open), null)
   })

@@ -146,11 +146,21 @@ describe('amounts of several currencies', () => {
     equal(await names('associations.deals.amount[gt]=1000&associations.deals.currency=JPY', 'companies'), '')
   })
 
-  it('without a rate are last, and found by no comparison, until there is one', async () => {
+  it('without a rate are last, and refused by a comparison, until there is one', async () => {
     await create('deals', { name: 'Luanda', amount: '900000', currency: 'AOA' })
     await create('deals', { name: 'Boston', amount: '5', currency: 'USD' })
     for (const order of ['asc', 'desc']) equal(await names(`sort=amount&order=${order}`), 'Boston Luanda')
-    equal(await names('amount[gt]=0'), 'Boston')
+    const { status, body } = await call('GET', '/objects/deals?amount[gt]=0&amount=5')
+    equal(status, 422)
+    deepEqual(
+      body.detail.map(({ loc }: { loc: string[] }) => loc.join('.')),
+      ['query.amount[gt]', 'query.amount'],
+    )
+    match(body.detail[0].msg, /\bAOA\b/)
+    match(body.detail[0].hint, /PUT \/v1\/exchange-rates.*currency=AOA/)
+    equal(await names('amount[gt]=0&currency=AOA'), 'Luanda')
+    equal(await names('amount[gt]=0&currency[in]=USD,EUR'), 'Boston')
+    equal(await names('amount[gt]=0&currency[ne]=AOA'), 'Boston')
     equal(await names('amount[is_null]=false&sort=amount'), 'Boston Luanda')
     await set({ AOA: '0.0011' })
     equal(await names('sort=-amount'), 'Luanda Boston')
@@ -330,6 +340,7 @@ describe('amounts of several currencies', () => {
         deepEqual(await places({ rates: { EUR: wrong } }), [422, 'body.rates.EUR'], JSON.stringify(wrong))
       deepEqual(await places({ rates: { EURO: '1' } }), [422, 'body.rates.EURO'])
       deepEqual(await places({ rates: { USD: '1' } }), [422, 'body.rates.USD'])
+      deepEqual(await places({ rates: { eur: '1.1', EUR: '11' } }), [422, 'body.rates.EUR'])
       deepEqual(await places({ rates: {} }), [422, 'body.rates'])
       deepEqual(await places({ rates: { EUR: '1' }, valid_from: '2026-02-30' }), [422, 'body.valid_from'])
       deepEqual(await places({ rates: { EUR: '1' }, valid_from: '0001-01-01' }), [422, 'body.valid_from'])

@@ -49,6 +49,12 @@ describe('a workbook', () => {
     assert.equal(sheet.match(/<row>/g)?.length, 3)
   })
 
+  it('has the beginning of a text that no cell holds, without half a character', async () => {
+    const files = unzipped(await bytesOf(workbook(csv(`body\r\n${'a'.repeat(32_766)}😀b\r\n`), new Map())))
+    // Not `match`, whose message would have the whole sheet.
+    assert.ok(/>a{32766}<\/t>/.test(files['xl/worksheets/sheet1.xml']!))
+  })
+
   it('ends with the error of its rows, not as a whole file', async () => {
     const broken = (async function* () {
       yield Buffer.from('id\r\n')
