@@ -1,7 +1,11 @@
 import { LRUCache } from 'lru-cache'
 
-/** `2026-03-01`, or with a time `2026-03-01T09:30`, `…:00.000`, and an offset `Z`, `+01:00` or `+0100`. */
-const TIME = /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?) ?([Zz]|[+-]\d\d:?\d\d)?)?$/
+/**
+ * `2026-03-01`, or with a time `2026-03-01T09:30`, `…:00.000`, and an offset `Z`, `UTC`, `+01:00`, `+0100`, or `+01` as
+ * PostgreSQL writes it.
+ */
+const TIME =
+  /^(\d{4}-\d\d-\d\d)(?:[Tt ](\d\d:\d\d(?::\d\d(?:\.\d{1,9})?)?)(?: ?([Zz]|UTC|GMT|[+-]\d\d(?::?\d\d)?))?)?$/
 
 /**
  * The moment that a text names. A date is its midnight; a text without an offset is local time in `timezone` (IANA). A
@@ -30,7 +34,7 @@ function fromLocal(local: number, timezone: string): number {
 const DAY_MS = 86_400_000
 
 function minutesOf(offset: string): number | undefined {
-  const [, sign, hours, minutes] = /^([+-])(\d\d):?(\d\d)$/.exec(offset) ?? []
+  const [, sign, hours, minutes = '00'] = /^([+-])(\d\d)(?::?(\d\d))?$/.exec(offset) ?? []
   if (sign === undefined) return 0
   if (Number(hours) > 14 || Number(minutes) > 59) return undefined
   return (sign === '-' ? -1 : 1) * (Number(hours) * 60 + Number(minutes))

@@ -13,8 +13,8 @@ const CERTAIN_DAYS = [
   new RegExp(`^\\s*(?:[a-z]{2,10}\\.?,? )?${MONTH}[a-zé]{0,7}\\.? \\d{1,2},? \\d{4}\\b`, 'i'),
   /^\s*\d{4}([/.-])\d{1,2}\1\d{1,2}(?:[Tt ]+\d{1,2}:\d\d.{0,20})?\s*$/,
 ]
-/** Days of equal form whose letters are in the order of the days. */
-const IN_ORDER = /^\s*\d{4}([/.])\d\d\1\d\d\b/
+/** Days of equal form whose letters are in the order of the days; what follows the day may be a time. */
+const IN_ORDER = /^\s*(\d{4}([/.-])\d\d\2\d\d)\b(.*)$/s
 
 const GROUPS = "[1-9]\\d{0,2}([’' .,\\u00a0\\u202f])\\d{3}(?:\\1\\d{3})*(?:(?!\\1)[.,]\\d+)?"
 /** A number as people write it: `12,50`, or with groups of three digits, `1'000` and `1.234,50`. No phone or version. */
@@ -49,8 +49,17 @@ export function uncomparable(left: unknown, right: unknown): string | undefined 
 function areDays(one: string, other: string): boolean {
   if (isTime(one)) return false
   if (isTime(other)) return LOCAL_DAY.test(one) || isCertainDay(one)
-  if (IN_ORDER.test(one) && IN_ORDER.exec(one)?.[1] === IN_ORDER.exec(other)?.[1]) return false
+  if (areInOrder(one, other)) return false
   return isCertainDay(one) && (isCertainDay(other) || LOCAL_DAY.test(other))
+}
+
+/** Times of one day, such as `9:00` and `10:00`, have the order of their letters only if these are alike, without AM and PM. */
+function areInOrder(one: string, other: string): boolean {
+  const [, day, sign, time = ''] = IN_ORDER.exec(one) ?? []
+  const [, otherDay, otherSign, otherTime = ''] = IN_ORDER.exec(other) ?? []
+  if (sign === undefined || sign !== otherSign) return false
+  const formOf = (text: string) => text.replaceAll(/\d/g, '0')
+  return day !== otherDay || (formOf(time) === formOf(otherTime) && !/[ap]m\b/i.test(time))
 }
 
 const isTime = (text: string) => parseTime(text) !== undefined

@@ -1,4 +1,4 @@
-import { deepEqual, equal } from 'node:assert/strict'
+import { deepEqual, equal, throws } from 'node:assert/strict'
 import fc from 'fast-check'
 import { capture } from '../../../workflows/interpret/late.ts'
 import { render } from '../../../workflows/language/expressions/liquid.ts'
@@ -90,6 +90,36 @@ describe('days, and times without an offset', () => {
     deepEqual((await outputOf('aggregate_items', { items: mixed, values }, options)).values, {
       last: '2026-01-30T23:30:00Z',
     })
+  })
+
+  it('are moments with the offsets of databases and of languages', () => {
+    const at = '2026-01-31T09:00:00Z'
+    const next = '2026-01-31T09:00:01Z'
+    for (const written of [
+      '2026-01-31 09:00:00+00',
+      '2026-01-31 10:00:00.000000+01',
+      '2026-01-31T04:00:00-05',
+      '2026-01-31 09:00:00 UTC',
+      '2026-01-31 09:00:00 GMT',
+      '2026-01-31 14:30:00 +0530',
+    ]) {
+      const inputs = { written, list: [next, written, '2026-01-31T08:00:00Z'] }
+      equal(value(`inputs.written == '${at}'`, ZURICH, inputs), true, written)
+      equal(value(`inputs.written < '${next}'`, ZURICH, inputs), true, written)
+      equal(value('inputs.written < inputs.written', ZURICH, inputs), false, written)
+      equal(compare(written, 'eq', at, ZURICH), true, written)
+      equal(value('inputs.list | sort | last', ZURICH, inputs), next, written)
+      equal(value("inputs.written | date: '%F %R'", ZURICH, inputs), '2026-01-31 10:00', written)
+    }
+  })
+
+  it('have the order of their letters beside others of an unknown time zone', () => {
+    const inputs = { one: '2026-01-31 09:00:00 CET', other: '2026-02-01 08:00:00 CET' }
+    equal(value('inputs.one < inputs.other', ZURICH, inputs), true)
+    equal(compare(inputs.one, 'lt', inputs.other, ZURICH), true)
+    const noon = { one: '2026-01-31 12:30 PM', other: '2026-01-31 01:30 PM' }
+    throws(() => value('inputs.one < inputs.other', ZURICH, noon), /cannot be compared with one/)
+    throws(() => compare('2026-01-31 9:00', 'lt', '2026-01-31 10:00'), /cannot be compared with one/)
   })
 
   it('are those of the organization in the filters of lists', () => {

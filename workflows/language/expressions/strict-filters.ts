@@ -86,11 +86,9 @@ function strictDate(handler: Handler): Handler {
   }
 }
 
-/** A time without an offset, or a day, as a moment in a time zone; any other value as it is. */
+/** A time as `parseTime` reads it, without an offset in a time zone, as a moment; any other value as it is. */
 const momentOf = (value: unknown, timezone: string): unknown =>
-  typeof value === 'string' && /^\s*\d{4}-\d\d-\d\d([Tt ][\d:.]+)?\s*$/.test(value)
-    ? parseTime(value, timezone)!.toISOString()
-    : value
+  typeof value === 'string' ? (parseTime(value, timezone)?.toISOString() ?? value) : value
 
 function requirementOf(name: string): ((value: unknown) => void) | undefined {
   if (name === 'concat') return requireList
