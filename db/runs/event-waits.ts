@@ -12,6 +12,7 @@ import { BUDGET_MS } from '../model/events/conditions.ts'
 import type { EventKey } from '../model/events/event.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { firstIdAt } from '../retention/purge.ts'
+import { TIMEZONE } from './state.ts'
 import { IS_SINCE, WAIT_KEY, type WaitKey } from './waits.ts'
 
 /**
@@ -46,7 +47,13 @@ interface Pair extends WaitKey {
   event_id: string
   filter: string | null
   values: Scope | null
+  /** The time zone that the organization has now, in which the filter reads days. */
+  timezone: string | null
 }
+
+/** SQL: `timezone` of the wait `w`; null without a filter, which alone reads it. */
+const ZONE = `case when w.filter is not null
+  then (select ${TIMEZONE} from organizations o where o.id = w.organization_id) end`
 
 /**
  * Answers the waits for these events, in the order of the events: the first matching event answers a wait. A filter
@@ -84,7 +91,7 @@ type Keys = ReturnType<typeof keysOf>
 
 async function listPairs(trx: Knex, keys: Keys): Promise<Pair[]> {
   const { rows } = await trx.raw<{ rows: Pair[] }>(
-    `select ${prefixed('w', WAIT_KEY)}, w.filter, w.settings -> 'values' as values, e.id as event_id
+    `select ${prefixed('w', WAIT_KEY)}, w.filter, w.settings -> 'values' as values, ${ZONE} as timezone, e.id as event_id
      from ${EVENTS_BY_KEY} join run_waits w on ${MATCHES}
      limit ${MAX_PAIRS + 1}`,
     { ...keys },
@@ -110,11 +117,13 @@ async function loadEvents(trx: Knex, pairs: Pair[]): Promise<Map<string, EventAn
 }
 
 function holdsFor(
-  { filter, values }: Pick<Pair, 'filter' | 'values'>,
+  { filter, values, timezone }: Pick<Pair, 'filter' | 'values' | 'timezone'>,
   event: EventAnswer | undefined,
 ): boolean | NodeError {
   if (filter === null) return true
-  return event !== undefined && evaluateWhen(filter, { ...values, event }, TRIGGER_WHEN)
+  // As the `when` of a trigger and of `cancel_on`, also for waits that were stored with another time zone, or none.
+  const org = { ...(values?.org as Scope | undefined), timezone }
+  return event !== undefined && evaluateWhen(filter, { ...values, org, event }, TRIGGER_WHEN)
 }
 
 async function noteProblem(trx: Knex, wait: WaitKey, eventId: string, error: NodeError): Promise<void> {
@@ -169,10 +178,10 @@ export async function lookBack(tx: Tenant, key: WaitKey): Promise<void> {
   const { rows } = await trx.raw<{
     rows: (Pair & { names: string[]; subject_id: string | null; after: string })[]
   }>(
-    `select ${WAIT_KEY}, filter, settings -> 'values' as values, subject_id,
+    `select ${WAIT_KEY}, filter, settings -> 'values' as values, ${ZONE} as timezone, subject_id,
        array(select split_part(topic, ':', 1) from unnest(topics) as topic) as names,
        greatest(checked_id, ${firstIdAt("since - interval '5 minutes'")}) as after
-     from run_waits ${WHERE_KEY} and answered_at is null for no key update`,
+     from run_waits w ${WHERE_KEY} and answered_at is null for no key update of w`,
     bindings,
   )
   const wait = rows[0]

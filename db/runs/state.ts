@@ -9,10 +9,13 @@ import { refreshStopping } from './commands.ts'
 import { rewindLoops } from './loops.ts'
 import { ANSWERABLE, rewindWaits } from './waits.ts'
 
+/** SQL: the time zone of the organization `o`. */
+export const TIMEZONE = `coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}')`
+
 /** SQL: the values of the placeholder root `org`, of the organization `o`. */
 export const ORGANIZATION_FACTS = `jsonb_build_object('id', o.id, 'name', o.name,
          'currency', coalesce(o.settings ->> 'currency', '${ORGANIZATION_DEFAULTS.currency}'),
-         'timezone', coalesce(o.settings ->> 'timezone', '${ORGANIZATION_DEFAULTS.timezone}'))`
+         'timezone', ${TIMEZONE})`
 
 /** SQL: whether an iteration `i` of the run `r` is open, and among `:paths`, unless these are null. */
 const IS_OPEN = `i.organization_id = r.organization_id and i.run_id = r.id and i.settled_segment is null

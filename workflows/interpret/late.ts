@@ -40,15 +40,15 @@ export function splitLate(type: NodeType, config: Authored): { now: Authored; la
 }
 
 /**
- * The part of `scope` that the late texts of a node read, to render them later, with the time zone in which days are
- * compared. Throws NodeError `placeholder_error` if a value is missing, or a text does not parse.
+ * The part of `scope` that the late texts of a node read, to render them later, in the time zone that the organization
+ * has then. Throws NodeError `placeholder_error` if a value is missing, or a text does not parse.
  */
 export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
   const paths = Object.entries(type.late).flatMap(([name, root]) => {
     const text = config[name]
     if (typeof text !== 'string') return []
     // The config of a node test is not validated before.
-    return explained(text, `/${name}`, () => [...references(text), TIME_ZONE])
+    return explained(text, `/${name}`, () => references(text))
       .filter(({ path: [first] }) => first !== root)
       .flatMap(({ path, optional }) => pathTo(scope, path, optional, text))
   })
@@ -62,8 +62,6 @@ export function capture(type: NodeType, config: Authored, scope: Scope): Scope {
   }
   return capped(values, MAX_BYTES) as Scope
 }
-
-const TIME_ZONE = { path: ['org', 'timezone'], optional: true }
 
 /** The value at a path, which ends at a list at the latest. Empty if an optional value is missing. */
 function pathTo(

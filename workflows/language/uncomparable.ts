@@ -53,7 +53,7 @@ function areDays(one: string, other: string): boolean {
   return isCertainDay(one) && (isCertainDay(other) || LOCAL_DAY.test(other))
 }
 
-/** Times of one day, such as `9:00` and `10:00`, have the order of their letters only if these are alike, without AM and PM. */
+/** Times of one day, such as `9:00` and `10:00`, have the order of their letters only if they are alike, without AM or PM. */
 function areInOrder(one: string, other: string): boolean {
   const [, day, sign, time = ''] = IN_ORDER.exec(one) ?? []
   const [, otherDay, otherSign, otherTime = ''] = IN_ORDER.exec(other) ?? []

@@ -171,4 +171,54 @@ describe('the wait for an event', () => {
     assert.equal((await row()).answer.name, 'invoice.paid')
     assert.equal((await answeredWaits.claim(db.system, 10)).length, 1)
   })
+
+  it('reads days in the time zone that the organization has now, whenever the wait was stored', async () => {
+    const organizationId = await createOrganization(db)
+    const zone = (timezone: string) =>
+      db.system.raw(
+        `update organizations set settings = settings || jsonb_build_object('timezone', cast(? as text)) where id = ?`,
+        [timezone, organizationId],
+      )
+    const definition = { nodes: [{ id: 'a', type: 'stop', config: {} }] }
+    const store = async (values: object, name: string) => {
+      const id = await queueRun(db, organizationId, definition)
+      const waitId = randomUUID()
+      const filter = '{{ event.data.at == "2026-01-31" }}'
+      const wait = { type: 'event' as const, events: [name], record_id: undefined, filter }
+      await db.tenant(organizationId, testActor, (tx) =>
+        insertWaits(tx, id, [
+          {
+            path: '',
+            node_id: 'a',
+            id: waitId,
+            for: { ...wait, since: 'now', expires_at: null },
+            values: { ...values },
+          },
+        ]),
+      )
+      return id
+    }
+    const raise = (name: string) =>
+      db.tenant(organizationId, testActor, (tx) =>
+        insertEvents(tx, [{ name, data: { at: '2026-01-30T23:30:00Z' } }]),
+      )
+    const isAnswered = async (id: string) =>
+      (await db.system('run_waits').where({ run_id: id }).first()).answered_at !== null
+    await zone('America/New_York')
+    const before = await store({}, 'invoice.paid')
+    const frozen = await store({ org: { timezone: 'America/New_York', name: 'Acme' } }, 'invoice.paid')
+    const later = await store({}, 'invoice.sent')
+    await raise('invoice.paid')
+    await matchEvents(db.system)
+    assert.deepEqual([await isAnswered(before), await isAnswered(frozen)], [false, false])
+    await zone('Europe/Zurich')
+    await raise('invoice.paid')
+    await matchEvents(db.system)
+    assert.deepEqual([await isAnswered(before), await isAnswered(frozen)], [true, true])
+    await raise('invoice.sent')
+    await db.system('events').where({ organization_id: organizationId }).update({ matched_at: new Date() })
+    for (const key of await dueWaits.claim(db.system, 10))
+      await db.tenant(organizationId, testActor, (tx) => lookBack(tx, key))
+    assert.equal(await isAnswered(later), true)
+  })
 })

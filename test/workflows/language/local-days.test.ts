@@ -1,9 +1,7 @@
 import { deepEqual, equal, throws } from 'node:assert/strict'
 import fc from 'fast-check'
-import { capture } from '../../../workflows/interpret/late.ts'
 import { render } from '../../../workflows/language/expressions/liquid.ts'
 import { compare, comparison } from '../../../workflows/nodes/compare.ts'
-import { findNodeType } from '../../../workflows/nodes/index.ts'
 import type { ConditionOperator } from '../../../workflows/shared/operators.ts'
 import { outputOf } from '../../support/execute-node.ts'
 
@@ -192,12 +190,5 @@ describe('days, and times without an offset', () => {
       '2026-07-15 00:00',
       '2026-07-15T00:00:00.000Z',
     ])
-  })
-
-  it('are compared in the time zone of the organization also in what is rendered later', () => {
-    const scope = { inputs: { day: '2026-01-31' }, org: { id: 'o', timezone: ZURICH } }
-    const config = { event: 'deal.won', when: '{{ event.record.closed_at >= inputs.day }}' }
-    const values = capture(findNodeType('wait_for_event')!, config, scope)
-    deepEqual(values, { inputs: { day: '2026-01-31' }, org: { timezone: ZURICH } })
   })
 })
