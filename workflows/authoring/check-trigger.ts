@@ -1,8 +1,8 @@
 import { alwaysHolds, checkEventNames, textProblem } from '../language/check-events.ts'
 import type { Definition, ScheduleSpec, Trigger } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
-import { references } from '../language/expressions/references.ts'
-import { hasPlaceholder } from '../language/expressions/template.ts'
+import { referencesIn } from '../language/expressions/references.ts'
+import { hasPlaceholder, parseAuthored } from '../language/expressions/template.ts'
 import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { flowText } from '../language/repair.ts'
 import { cronProblems, longSteps, needsBothDays, neverFires } from '../language/schedule.ts'
@@ -36,7 +36,7 @@ function whenProblems(when: string): Problem[] {
   const text = textProblem(when)
   if (text) return [{ ...text, path }]
   try {
-    return references(when).flatMap(({ path: [root] }): Problem[] => {
+    return referencesIn(parseAuthored(when).parts).flatMap(({ path: [root] }): Problem[] => {
       if (typeof root === 'string' && !WHEN_ROOTS.includes(root))
         return [
           {

@@ -1,6 +1,6 @@
 import { EVENT_NAME, EVENTS, misspelt } from '../shared/events.ts'
-import { references } from './expressions/references.ts'
-import { hasPlaceholder, parseTemplate } from './expressions/template.ts'
+import { references, referencesIn } from './expressions/references.ts'
+import { hasPlaceholder, parseAuthored, parseTemplate } from './expressions/template.ts'
 import { meantBy, nearestName, type Problem, write, writeInstead } from './problems.ts'
 import { flowText } from './repair.ts'
 
@@ -43,7 +43,7 @@ export function checkBodyWhen(when: string): Omit<PartProblem, 'path'>[] {
   const text = textProblem(when)
   if (text) return [text]
   try {
-    return references(when).flatMap(({ path: [root] }) => {
+    return referencesIn(parseAuthored(when).parts).flatMap(({ path: [root] }) => {
       if (typeof root !== 'string' || BODY.includes(root)) return []
       const name = root.slice(0, 100)
       return [

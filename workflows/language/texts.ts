@@ -1,5 +1,5 @@
 import { type Reference, referencesIn } from './expressions/references.ts'
-import { hasPlaceholder, parseTemplate, type Template } from './expressions/template.ts'
+import { hasPlaceholder, parseAuthored, type Template } from './expressions/template.ts'
 
 /** A text in a value, and the keys and indexes that lead to it. */
 export interface PlacedText {
@@ -70,7 +70,7 @@ export class Texts {
   private parse(text: string): Parsed | { error: unknown } {
     let parsed: Parsed | { error: unknown }
     try {
-      const { parts } = parseTemplate(text)
+      const { parts } = parseAuthored(text)
       parsed = { parts, references: referencesIn(parts) }
     } catch (error) {
       parsed = { error }

@@ -9,7 +9,7 @@ import { numberFilters } from './number-filters.ts'
 import { mayOmit, omitFilters } from './omitted.ts'
 import { strictFilter, valueFilters } from './strict-filters.ts'
 import { timeFilters } from './time-filters.ts'
-import { CHOICE, isLater, preparePlaceholder } from './tree.ts'
+import { CHOICE, type Inexact, isLater, preparePlaceholder } from './tree.ts'
 import { boundedFilter, boundedOperators } from './work.ts'
 
 /** A string with placeholders, parsed: literal text and output expressions in turn. */
@@ -17,6 +17,8 @@ export interface Template {
   parts: (string | Value)[]
   /** Whether the text may be left out: it needs the engine `LATER_LANGUAGE.omission`. */
   omits?: true
+  /** A number with more digits than a number holds. What is stored goes on to run; `parseAuthored` refuses it. */
+  inexact?: string | undefined
 }
 
 /** A syntax error of a template; `message` is for the author of the workflow. */
@@ -67,18 +69,28 @@ export function parseTemplate(text: string): Template {
   return template
 }
 
+/** The same of a text that is validated: throws TemplateError also for a number that would be another one. */
+export function parseAuthored(text: string): Template {
+  const template = parseTemplate(text)
+  if (template.inexact === undefined) return template
+  throw new TemplateError(
+    `${template.inexact.slice(0, 50)} has more digits than a number holds: write it in quotes`,
+  )
+}
+
 function parse(text: string): Template {
   if (text.length > EXPRESSION.template)
     throw new TemplateError(`a text with placeholders may have at most ${EXPRESSION.template} characters`)
   if (bracketDepth(text) > EXPRESSION.brackets) throw new TemplateError('brackets are nested too deeply')
   try {
+    const inexact: Inexact = []
     const parts = engine.parse(text).map((part) => {
-      if (part instanceof Output) return checked(part.value)
+      if (part instanceof Output) return checked(part.value, inexact)
       if (TypeGuards.isHTMLToken(part.token)) return part.token.getContent()
       throw new TemplateError('tags such as {% if %} are not supported: use {{ … }} only')
     })
     const written = parts.filter((part) => part !== '')
-    return { parts: written, ...(mayOmit(written) && { omits: true }) }
+    return { parts: written, ...(mayOmit(written) && { omits: true }), inexact: inexact[0] }
   } catch (error) {
     throw new TemplateError(foreignSign(text) ?? explain(error))
   }
@@ -96,8 +108,8 @@ export function explain(error: unknown): string {
 }
 
 /** Reads the operators. Throws an error for the author, also for `{{ a b }}`, which LiquidJS evaluates to b. */
-function checked(value: Value): Value {
-  preparePlaceholder(value)
+function checked(value: Value, inexact: Inexact): Value {
+  preparePlaceholder(value, inexact)
   if (value.filters.length > EXPRESSION.filters)
     throw new TemplateError(`a placeholder may have ${EXPRESSION.filters} filters at most`)
   return value

@@ -32,43 +32,42 @@ const trees = new WeakMap<Tokens, Expression>()
 /** The tree of an expression that `prepare` has seen. */
 export const treeOf = (tokens: Tokens): Expression => trees.get(tokens)!
 
+/** The numbers of an expression that have more digits than a number holds, as they are written. */
+export type Inexact = string[]
+
 /**
  * Builds the trees of an expression and of all expressions in parentheses within it, and makes LiquidJS evaluate them.
  * Throws an error for the author.
  */
-export function prepare(tokens: Tokens): void {
+function prepare(tokens: Tokens, inexact: Inexact): void {
   const tree = treeFrom(tokens)
   trees.set(tokens, tree)
   tokens.evaluate = (context: Context, lenient?: boolean) => evaluate(tree, context, lenient ?? false)
-  for (const token of tokens.postfix) prepareWithin(token)
+  for (const token of tokens.postfix) prepareWithin(token, inexact)
 }
 
-function prepareWithin(token: Token | undefined): void {
+function prepareWithin(token: Token | undefined, inexact: Inexact): void {
   if (!token) return
   if (TypeGuards.isFilteredValueToken(token)) {
     requireNone(token)
     sortDescending(token.filters)
-    prepare(token.initial)
+    prepare(token.initial, inexact)
     for (const { args } of token.filters)
-      for (const argument of args) prepareWithin(Array.isArray(argument) ? argument[1] : argument)
+      for (const argument of args) prepareWithin(Array.isArray(argument) ? argument[1] : argument, inexact)
   } else if (TypeGuards.isRangeToken(token)) {
-    prepareWithin(token.lhs)
-    prepareWithin(token.rhs)
+    prepareWithin(token.lhs, inexact)
+    prepareWithin(token.rhs, inexact)
   } else if (TypeGuards.isPropertyAccessToken(token)) {
-    prepareWithin(token.variable)
+    prepareWithin(token.variable, inexact)
     for (const segment of token.props) {
       if (isInBrackets(token, segment)) requireWhole(segment)
-      prepareWithin(segment)
+      prepareWithin(segment, inexact)
     }
-  } else if (TypeGuards.isNumberToken(token)) requireExact(token)
+  } else if (TypeGuards.isNumberToken(token) && !isExact(token.getText())) inexact.push(token.getText())
 }
 
-/** Throws an error for the author if the last digits of a whole number would become zeros. */
-function requireExact(token: Token): void {
-  const written = token.getText()
-  if (/^-?\d+$/.test(written) && !Number.isSafeInteger(Number(written)))
-    throw new Error(`${written.slice(0, 50)} has more digits than a number holds: write it in quotes`)
-}
+/** Whether a number has the value that is written: the last digits of a long one become zeros. */
+const isExact = (written: string) => !/^-?\d+$/.test(written) || Number.isSafeInteger(Number(written))
 
 /** Throws an error for the author if something follows the value between brackets: LiquidJS would ignore it. */
 function requireWhole(segment: Token): void {
@@ -97,12 +96,13 @@ function endOf(token: Token): number {
   )
 }
 
-/** Prepares a placeholder: its expression, and those in the arguments of its filters. */
-export function preparePlaceholder({ initial, filters }: Value): void {
-  prepare(initial)
+/** Prepares a placeholder: its expression, and those in the arguments of its filters. Adds to `inexact`. */
+export function preparePlaceholder({ initial, filters }: Value, inexact: Inexact): void {
+  prepare(initial, inexact)
   sortDescending(filters)
   for (const [index, filter] of filters.entries()) {
-    for (const argument of filter.args) prepareWithin(Array.isArray(argument) ? argument[1] : argument)
+    for (const argument of filter.args)
+      prepareWithin(Array.isArray(argument) ? argument[1] : argument, inexact)
     if (isOptionalDefault(filters, index)) acceptMissingArgument(filter)
   }
 }

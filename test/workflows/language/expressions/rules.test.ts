@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs'
 import { FILTERS } from '../../../../workflows/language/expressions/filters.ts'
 import { render, renderTainted } from '../../../../workflows/language/expressions/liquid.ts'
 import { references } from '../../../../workflows/language/expressions/references.ts'
+import { Texts } from '../../../../workflows/language/texts.ts'
 import { compare } from '../../../../workflows/nodes/compare.ts'
 
 /** The page has the only table of examples: their data, and for each rule the expressions with their results. */
@@ -125,14 +126,20 @@ describe('expressions', () => {
       ['inputs.deals | sum: "amout"', /no item of the list has the field amout/],
       ['inputs.day | add_time: 1, "fortnights"', /minutes, hours, days, weeks, months, years/],
       ['inputs.n | divided_by: 0', /divides by zero/],
-      ['12345678901234567890', /write it in quotes/],
-      ['inputs.n == -9007199254740993', /write it in quotes/],
-      ['inputs.n | plus: 12345678901234567890', /write it in quotes/],
       [`${'true ? '.repeat(1_000)}1${' : 2'.repeat(1_000)}`, /200 values and operators at most/],
       [`${'('.repeat(1_000)}1${')'.repeat(1_000)}`, /nested too deeply/],
     ]
     for (const [text, message] of cases)
       throws(() => render(`{{ ${text} }}`, { inputs }), { code: 'placeholder_error', message })
+  })
+
+  it('go on to compare a number with too many digits, which only a validation refuses', () => {
+    const id = Number('12345678901234567890')
+    equal(render('{{ inputs.id == 12345678901234567890 }}', { inputs: { id } }), true)
+    equal(render('{{ inputs.id | plus: 12345678901234567890 }}', { inputs: { id: 0 } }), id)
+    for (const text of ['1 == -9007199254740993', 'inputs.n | plus: 9007199254740993', '(9007199254740993)'])
+      throws(() => new Texts().references(`{{ ${text} }}`), /write it in quotes/, text)
+    deepEqual(new Texts().references('{{ 9007199254740991 }}'), [])
   })
 
   it('list what they read in parentheses, choices and arguments', () => {
