@@ -3,14 +3,24 @@ import { parseTime } from './time.ts'
 
 /** A day as people write it, such as `31.12.2026`. */
 const LOCAL_DAY = /^\s*\d{1,2}[./-]\d{1,2}[./-]\d{2,4}\b/
-const MONTH = '(?:jan|feb|m[aä]r|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])'
-/** Those of which none is a version, such as `1.2.345` or `10.11.12`, or a phone number. */
+/** Months as English, German, French, Spanish, Italian and Dutch write those that begin as the English or German ones. */
+const MONTH = `(?:${[
+  'jan(?:uary?|uari|vier)?|feb(?:ruary?|ruari|rero|braio)?|mar(?:ch|s|zo)?|märz?|apr(?:il|ile)?|ma(?:i|y|yo)',
+  'jun[ei]?|junio|jul[yi]?|julio|aug(?:ust|ustus)?|sep(?:t|tember|tembre|tiembre)?|o[ck]t(?:ober|obre|ubre)?',
+  'nov(?:ember|embre|iembre)?|de[cz](?:ember)?',
+].join('|')})(?![\\p{L}])`
+/**
+ * With two digits of the year: with a zero before the day or the month, or `27.11.26`, of the years 20 to 39. It may
+ * still be a version, such as `10.12.25`, which cannot be told.
+ */
+const SHORT_DAY =
+  /^\s*(?=0|\d{1,2}[.-]0|\d\d.\d\d.[23]\d)(?:0?[1-9]|[12]\d|3[01])([.-])(?:0?[1-9]|1[0-2])\1\d\d(?![\w.-])/
+/** Those that are compared as no text: no phone number, and, but for `SHORT_DAY`, no version, as `1.2.345` or `10.11.12`. */
 const CERTAIN_DAYS = [
   /^\s*\d{1,2}([./-])\d{1,2}\1((19|20)\d\d|(?<=\/)\d\d)(?![\w.])/,
-  // With two digits of the year: with a zero before the day or the month, or `27.11.26`, of the years 20 to 39.
-  /^\s*(?=0|\d{1,2}[.-]0|\d\d.\d\d.[23]\d)(?:0?[1-9]|[12]\d|3[01])([.-])(?:0?[1-9]|1[0-2])\1\d\d(?![\w.-])/,
-  new RegExp(`^\\s*(?:[a-z]{2,10}\\.?,? )?\\d{1,2}\\.?[ -]${MONTH}[a-zé]{0,7}\\.?,?[ -]\\d{4}\\b`, 'i'),
-  new RegExp(`^\\s*(?:[a-z]{2,10}\\.?,? )?${MONTH}[a-zé]{0,7}\\.? \\d{1,2},? \\d{4}\\b`, 'i'),
+  SHORT_DAY,
+  new RegExp(`^\\s*(?:[a-z]{2,10}\\.?,? )?\\d{1,2}\\.?[ -]${MONTH}\\.?,?[ -]\\d{4}\\b`, 'iu'),
+  new RegExp(`^\\s*(?:[a-z]{2,10}\\.?,? )?${MONTH}\\.? \\d{1,2},? \\d{4}\\b`, 'iu'),
   /^\s*\d{4}([/.-])\d{1,2}\1\d{1,2}(?:[Tt ]+\d{1,2}:\d\d.{0,20})?\s*$/,
 ]
 /** Days of equal form whose letters are in the order of the days; what follows the day may be a time. */
@@ -38,12 +48,18 @@ export function uncomparable(left: unknown, right: unknown): string | undefined 
     if (typeof one !== 'string') continue
     const shown = JSON.stringify(one.slice(0, 50))
     if (typeof other === 'string' && areDays(one, other))
-      return `${shown} is no time such as 2026-01-31, and cannot be compared with one`
+      return `${shown} is no time such as 2026-01-31, and cannot be compared with one${mayBeVersion(one, other)}`
     if (isLocalNumber(one) && (isNumeric(other) || isLocalNumber(other)))
       return `${shown} is no number such as 1250.00, and cannot be compared with one`
   }
   return undefined
 }
+
+/** What to do if two texts are versions, which only the author knows. */
+const mayBeVersion = (one: string, other: string): string =>
+  SHORT_DAY.test(one) && SHORT_DAY.test(other)
+    ? `; if it is a version, write a letter before both: ${JSON.stringify(`v${one.trim().slice(0, 50)}`)}`
+    : ''
 
 /** Whether both are days or times, and the first one is not read as such. */
 function areDays(one: string, other: string): boolean {

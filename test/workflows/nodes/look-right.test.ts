@@ -222,6 +222,39 @@ describe('values that look right', () => {
     }
   })
 
+  it('are told what to do if they are versions', () => {
+    for (const [left, right] of [
+      ['10.12.25', '10.12.30'],
+      ['01.02.03', '01.02.04'],
+    ] as const) {
+      throws(
+        () => value('inputs.left < inputs.right', { left, right }),
+        new RegExp(
+          `cannot be compared with one; if it is a version, write a letter before both: "v${left}"$`,
+        ),
+      )
+      throws(() => compare(left, 'gt', right), /write a letter before both/)
+      equal(compare(`v${left}`, 'lt', `v${right}`), true)
+    }
+    throws(() => compare('01.12.2026', 'gt', '27.11.2026'), /cannot be compared with one\.$/)
+  })
+
+  it('are days by the names of months only', () => {
+    for (const [left, right] of [
+      ['5 Mayfield 2024', '6 Mayfield 2023'],
+      ['12 Marine 2024', '3 Decker 2023'],
+      ['Marble 12, 2024', 'Augustine 3, 2023'],
+    ] as const)
+      equal(compare(left, 'lt', right), left.toLowerCase() < right.toLowerCase(), left)
+    for (const [left, right] of [
+      ['5 May 2024', '6 Sept. 2023'],
+      ['5. März 2024', '6. Oktober 2023'],
+      ['5 mars 2024', '6 octobre 2023'],
+      ['August 5, 2024', 'Dez. 6, 2023'],
+    ] as const)
+      throws(() => compare(left, 'lt', right), /cannot be compared with one/, left)
+  })
+
   it('are named by item and field where filter_items cannot compare one', async () => {
     const items = [{ due: '2026-12-01' }, { due: '01.12.2026' }]
     const conditions = [{ field: 'due', operator: 'lt', right: '2026-12-24' }]
