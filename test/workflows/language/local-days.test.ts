@@ -167,6 +167,15 @@ describe('days, and times without an offset', () => {
       ['%FT%T+00:00', '2026-07-01T22:30:00+00:00'],
       ['%d. %B, Zimmer 3', '02. July, Zimmer 3'],
       ['%F %Z', '2026-07-02 Europe/Zurich'],
+      ['%H:%M, Gate Z', '00:30, Gate Z'],
+      ['Gate Z, %H:%M', 'Gate Z, 00:30'],
+      ['%H:%M GMT+1', '00:30 GMT+1'],
+      ['%H:%M UTC+02:00', '00:30 UTC+02:00'],
+      ['%H:%M%%M Z', '00:30%M Z'],
+      ['%H:%MZ', '22:30Z'],
+      ['%H:%M:%S.%LZ', '22:30:00.000Z'],
+      ['%I:%M %p GMT', '10:30 PM GMT'],
+      ['%F %R (UTC)', '2026-07-01 22:30 (UTC)'],
     ])
       equal(value(`'2026-07-01T22:30:00Z' | date: '${format}'`), text)
   })

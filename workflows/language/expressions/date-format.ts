@@ -43,9 +43,12 @@ export function formatProblem(format: string): FormatProblem | undefined {
   return undefined
 }
 
+/** `Z`, `UTC` or `GMT` right after a time of day, but not `GMT+1`. */
+const UTC_WORD = /%[-_0^#:]*\d*[TRHIMSLNpPXc](?:\.\d+)? ?\(?(?:Z|UTC|GMT)(?!\p{L}|\d| ?[+-]\d)/u
+
 /** Whether a format names UTC itself, as `%FT%TZ`: a local time in it would be another moment. */
 export const namesUtc = (format: string): boolean =>
-  /(?<!\p{L})(?:Z|UTC|GMT)(?!\p{L})|[+-]00:?00/u.test(format.replaceAll(DIRECTIVE, ' '))
+  UTC_WORD.test(format.replaceAll('%%', ' ')) || /[+-]00:?00/.test(format.replaceAll(DIRECTIVE, ' '))
 
 /** A format with the directives that LiquidJS has. `day`: the day that is written, as 2026-01-31. */
 export function expanded(format: string, day: () => string): string {
