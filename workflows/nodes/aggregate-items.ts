@@ -193,7 +193,10 @@ function grouped(
   return [...groups.values()]
 }
 
-/** A key that is the same for values that `eq` compares as equal; a day is its first moment. */
+/**
+ * A key that is the same for values that `eq` compares as equal, but for a day and a moment: `eq` takes a day for all
+ * its moments, which are not equal to each other. Here, as in sorts, it is its first one.
+ */
 function identity(value: unknown, timezone: string): unknown {
   const key = sortKey(value, timezone)
   if (key === undefined) return null
