@@ -190,7 +190,8 @@ describe('runs with a long history', () => {
 
   it('keep the call whose result waits for the database', async () => {
     const id = await queueRun(db, organizationId, {
-      nodes: [set('start'), call('call'), delay('pause', '1s')],
+      // The history takes longer to grow on a busy machine than a call may by default.
+      nodes: [set('start'), call('call', { timeout: '10m' }), delay('pause', '1s')],
       edges: [edge('start', 'call'), edge('start', 'pause')],
     })
     let release = () => {}
