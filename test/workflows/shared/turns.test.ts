@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { createTurns, turnsOf } from '../../../workflows/shared/turns.ts'
+import { countingTurns } from '../../support/count-turns.ts'
 
 /** More than the turn of one loop. */
 const LONG_MS = 12
@@ -11,27 +12,21 @@ function computeFor(milliseconds: number): void {
 
 describe('loops over data of tenants', () => {
   it('go on one after the other, each in a turn of the event loop', async () => {
-    let turns = 0
-    let isOver = false
-    const count = () => {
-      turns++
-      if (!isOver) setImmediate(count)
-    }
-    setImmediate(count)
     const goneOn: number[] = []
     const ended: number[] = []
-    await Promise.all(
-      Array.from({ length: LOOPS }, async (_, loop) => {
-        const turn = createTurns()
-        for (let step = 0; step < 3; step++) {
-          computeFor(LONG_MS)
-          await turn()
-          goneOn.push(turns)
-        }
-        ended.push(loop)
-      }),
+    await countingTurns((turns) =>
+      Promise.all(
+        Array.from({ length: LOOPS }, async (_, loop) => {
+          const turn = createTurns()
+          for (let step = 0; step < 3; step++) {
+            computeFor(LONG_MS)
+            await turn()
+            goneOn.push(turns())
+          }
+          ended.push(loop)
+        }),
+      ),
     )
-    isOver = true
     assert.equal(new Set(goneOn).size, goneOn.length, `loops went on in the same turn: ${goneOn}`)
     assert.deepEqual(ended, [0, 1, 2, 3, 4], 'they take turns')
   })
