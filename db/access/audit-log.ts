@@ -32,6 +32,8 @@ export const AUDIT_ACTIONS = [
   'key.updated',
   'key.rotated',
   'key.revoked',
+  'grant.created',
+  'grant.revoked',
   'secret.stored',
   'secret.deleted',
   'mail_suppression.added',

@@ -113,6 +113,8 @@ export const NOT_SEARCHED: Record<string, string> = {
   memberships: 'ids',
   merged_records: 'ids',
   node_turns: 'ids',
+  oauth_grants: 'of the users of the organization',
+  oauth_tokens: 'hashes of tokens',
   organization_storage: 'counters',
   outgoing_replays: 'periods',
   password_resets: 'hashes of tokens',

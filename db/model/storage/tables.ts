@@ -71,6 +71,8 @@ export const UNCOUNTED = [
   'deleted_files',
   'mail_suppressions',
   'memberships',
+  'oauth_grants',
+  'oauth_tokens',
   'organization_storage',
   'outgoing_webhooks',
   'password_resets',
