@@ -103,6 +103,7 @@ export const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/\/incoming\//, 'replay_id', 'incoming_replays'],
   [/\/outgoing\//, 'replay_id', 'outgoing_replays'],
   [/./, 'key_id', 'api_keys'],
+  [/./, 'grant_id', 'oauth_grants'],
   [/./, 'session_id', 'sessions'],
   [/./, 'user_id', 'memberships'],
   [/./, 'invitation_id', 'invitations'],

@@ -151,6 +151,7 @@ describe('the example responses of the document', () => {
     await example('deleteOutgoingWebhook', { params: { webhook_id: outgoingId } })
     await example('updateOrganization')
     await example('changePlan')
+    await grants()
     await example('signOut')
     await signUps()
     await knowledge()
@@ -353,6 +354,24 @@ describe('the example responses of the document', () => {
     await example('updateKey', { params })
     await example('rotateKey', { params })
     await example('revokeKey', { params })
+  }
+
+  async function grants() {
+    const route = appRoutes.find(({ id }) => id === 'createGrant')!
+    const { scopes: _, ...asked } = route.example as Record<string, string> & { scopes: string[] }
+    await suite.db.system('oauth_clients').insert({
+      id: asked.client_id,
+      name: 'Claude',
+      redirect_uris: [asked.redirect_uri],
+      expires_at: new Date(Date.now() + 600_000),
+    })
+    await example('getAuthorization', {
+      query: `?${new URLSearchParams({ ...asked, scope: 'contacts:read' })}`,
+    })
+    const { id: grant_id } = await example('createGrant')
+    await suite.db.system('oauth_grants').update({ code_used_at: new Date() })
+    await example('listGrants', { query: '?limit=1' })
+    await example('revokeGrant', { params: { grant_id } })
   }
 
   async function secrets() {
