@@ -1,4 +1,6 @@
 import { accountRoutes } from './pages/account.tsx'
+import { assistantPages } from './pages/assistants.tsx'
+import { authorizePages } from './pages/authorize.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { designRoutes } from './pages/design.tsx'
 import { homeRoutes } from './pages/home.tsx'
@@ -37,6 +39,8 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...runPages,
   ...accountRoutes,
   ...keyPages,
+  ...assistantPages,
+  ...authorizePages,
   ...incomingPages,
   ...incomingLogPages,
   ...outgoingPages,

@@ -12,6 +12,11 @@ export interface ConsoleRoute {
   isPublic?: true
   /** The operation of its form: who may not call it gets no form to fill in. */
   formOf?: string
+  /**
+   * The address of the page of its form, for one that must be read again if the session ended or changed. Other forms
+   * are kept, and sent again.
+   */
+  reopens?(view: View): string
   handler(view: View): Promise<Shown>
 }
 

@@ -32,6 +32,7 @@ const AUTOMATION: Entry[] = [
 const SETTINGS: Entry[] = [
   { href: '/settings/webhooks/incoming', label: 'Incoming webhooks', icon: 'inbox' },
   { href: '/settings/webhooks/outgoing', label: 'Outgoing webhooks', icon: 'send' },
+  { href: '/settings/assistants', label: 'Connected assistants', icon: 'users' },
 ]
 const KEYS: Entry = { href: '/settings/keys', label: 'API keys', icon: 'key-round' }
 

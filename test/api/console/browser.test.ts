@@ -3,6 +3,7 @@ import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { createUser } from '../../../db/access/users.ts'
 import { startBrowser } from '../../support/browser.ts'
+import { asking, authorizePath, newVerifier, registered } from '../../support/oauth.ts'
 import { planted } from '../../support/planted.ts'
 import { sessionHeaders } from '../../support/session.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
@@ -82,6 +83,8 @@ describe('the console in a browser', () => {
       `/runs/${run_id}`,
       '/settings/keys',
       '/settings/keys/new',
+      '/settings/assistants',
+      authorizePath(asking(await registered(suite.api), newVerifier())),
       '/settings/webhooks/incoming',
       `/settings/webhooks/incoming/${incoming.id}`,
       '/settings/webhooks/outgoing/new',
