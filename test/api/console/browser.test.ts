@@ -3,6 +3,7 @@ import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { createUser } from '../../../db/access/users.ts'
 import { startBrowser } from '../../support/browser.ts'
+import { startHttpServer } from '../../support/http-server.ts'
 import { asking, authorizePath, newVerifier, registered } from '../../support/oauth.ts'
 import { planted } from '../../support/planted.ts'
 import { sessionHeaders } from '../../support/session.ts'
@@ -230,6 +231,37 @@ describe('the console in a browser', () => {
     assert.equal(page.url(), `${suite.api.url}/runs?status=failed`)
     problems.splice(0, problems.length, ...problems.filter(isOther))
     await page.context().close()
+  })
+
+  it('connects an assistant in a window that its site has opened, which stays that of the site', async () => {
+    const site = await startHttpServer(({ url }, response) => {
+      response.setHeader('Content-Type', 'text/html')
+      const isBack = url!.startsWith('/callback')
+      response.end(
+        isBack ? '<script>opener.postMessage(location.search, "*")</script>' : '<h1>Assistant</h1>',
+      )
+    })
+    const address = site.url.replace('127.0.0.1', 'localhost')
+    const callback = `${address}/callback`
+    const asked = asking(await registered(suite.api, 'Claude', callback), newVerifier(), {
+      redirect_uri: callback,
+    })
+    const context = await browser.newContext()
+    await context.addCookies([cookie])
+    const page = await context.newPage()
+    await page.goto(address)
+    const opened = page.waitForEvent('popup')
+    await page.evaluate((to) => {
+      const told = new Promise((resolve) => addEventListener('message', ({ data }) => resolve(data)))
+      Object.assign(globalThis, { told })
+      open(to)
+    }, suite.api.url + authorizePath(asked))
+    const popup = await opened
+    await popup.click('button:has-text("Connect")')
+    const search = await page.evaluate(() => (globalThis as unknown as { told: Promise<string> }).told)
+    assert.match(search, /^\?code=agxc_[\w-]{43}&state=the\+state&iss=/)
+    await context.close()
+    await site.close()
   })
 
   it('works without JavaScript', async () => {
