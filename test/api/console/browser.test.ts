@@ -254,7 +254,7 @@ describe('the console in a browser', () => {
     await page.evaluate((to) => {
       const told = new Promise((resolve) => addEventListener('message', ({ data }) => resolve(data)))
       Object.assign(globalThis, { told })
-      open(to)
+      globalThis.open(to)
     }, suite.api.url + authorizePath(asked))
     const popup = await opened
     await popup.click('button:has-text("Connect")')
