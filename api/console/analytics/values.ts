@@ -1,13 +1,24 @@
 import type { AnalyticsResult, AnalyticsRow, Interval } from '../../../workflows/shared/analytics.ts'
 import { durationText } from '../components/time.tsx'
-import { money } from '../records/value.tsx'
 
 export type Value = AnalyticsRow['value']
+
+const twoPlaces = new Intl.NumberFormat('en', { minimumFractionDigits: 2, maximumFractionDigits: 2 })
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+
+/** A decimal with its thousands apart, rounded to cents: a product of amount and probability has more places. */
+const moneyText = (decimal: string) => twoPlaces.format(decimal as `${number}`)
+
+/** A value beside an axis: as short as it can be. */
+export function axisText(value: Value, unit: string, currency?: string): string {
+  if (unit === 'money') return [compact.format(Number(value)), currency].filter(Boolean).join(' ')
+  return unit === 'count' ? compact.format(Number(value)) : valueText(value, unit)
+}
 
 /** A value of a metric with its unit. */
 export function valueText(value: Value, unit: string, currency?: string): string {
   if (value === null) return '–'
-  if (unit === 'money') return money(String(value), currency)
+  if (unit === 'money') return [moneyText(String(value)), currency].filter(Boolean).join(' ')
   const number = Number(value)
   if (unit === 'percent') return `${number.toLocaleString('en', { maximumFractionDigits: 1 })} %`
   if (unit === 'seconds') return durationText(number * 1_000)

@@ -22,11 +22,13 @@ export function ColumnChart(props: {
   buckets: readonly string[]
   series: readonly Charted[]
   text: (value: Value) => string
+  /** The same beside the axis. */
+  axis: (value: Value) => string
   /** `percent` ends at 100. */
   unit: string
   isStacked: boolean
 }) {
-  const { label, buckets, series, text, unit, isStacked } = props
+  const { label, buckets, series, text, axis, unit, isStacked } = props
   const sums = buckets.map((_, i) =>
     series.reduce((sum, { values }) => {
       const value = Number(values[i] ?? 0)
@@ -39,8 +41,8 @@ export function ColumnChart(props: {
   return (
     <figure class="chart">
       <div class="axis" aria-hidden="true">
-        <span>{text(top)}</span>
-        <span>{text(0)}</span>
+        <span>{axis(top)}</span>
+        <span>{axis(0)}</span>
       </div>
       <svg viewBox={`0 0 ${width} 100`} preserveAspectRatio="none" role="img" aria-label={label}>
         <path class="grid" d={`M0 0H${width}M0 50H${width}M0 100H${width}`} />
@@ -91,11 +93,11 @@ function ticksOf(buckets: readonly string[]): string[] {
   return [...new Set([0, Math.floor(last / 2), last])].filter((i) => i >= 0).map((i) => buckets[i]!)
 }
 
-/** 1, 2, 2.5 or 5 times a power of ten. */
+/** A round number, of one digit and zeros. */
 function roundedUp(most: number): number {
   if (!(most > 0)) return 1
   const power = 10 ** Math.floor(Math.log10(most))
-  return [1, 2, 2.5, 5, 10].map((factor) => factor * power).find((one) => one >= most) ?? most
+  return [1, 2, 3, 4, 5, 6, 8, 10].map((factor) => factor * power).find((one) => one >= most) ?? most
 }
 
 const rounded = (number: number) => Math.round(number * 10) / 10
@@ -137,9 +139,9 @@ function lineOf(values: readonly Value[], top: number): string {
 
 const PALETTE = 8
 
-/** A status has its colour, unless another one has it already; other names take those of the palette. */
+/** A status has its colour, unless another one has it already; `others` is grey; the rest takes those of the palette. */
 function tonesOf(series: readonly Charted[]): string[] {
-  const taken = new Set<string>()
+  const taken = new Set<string>(series.some(({ name }) => name === 'others') ? ['grey'] : [])
   let next = 0
   return series.map(({ name }) => {
     const tone = toneOf(name)

@@ -2,7 +2,8 @@ import { findMetric } from '../../../db/model/analytics/metrics/index.ts'
 import type { AnalyticsQuery, AnalyticsResult } from '../../../workflows/shared/analytics.ts'
 import { drillDown } from '../analytics/drill-down.ts'
 import { groupText, type Panel, panelsOf, type Series } from '../analytics/panels.ts'
-import { bucketText, type Value, valueText } from '../analytics/values.ts'
+import { axisText, bucketText, type Value, valueText } from '../analytics/values.ts'
+import { labelOf } from '../forms/field-spec.ts'
 import { ColumnChart } from './column-chart.tsx'
 import { ShareBar } from './share-bar.tsx'
 import { Table } from './table.tsx'
@@ -63,6 +64,7 @@ function PanelView({ panel, ...shown }: Shown & { panel: Panel }) {
         buckets={panel.buckets.map((start) => bucketText(start!, result))}
         series={series}
         text={(value) => valueText(value, result.unit, panel.currency)}
+        axis={(value) => axisText(value, result.unit, panel.currency)}
         unit={result.unit}
         isStacked={series.length === 1 || isAdditive(result.metric)}
       />
@@ -111,7 +113,7 @@ function Groups({ panel, ...shown }: Shown & { panel: Panel }) {
       keyOf={({ group, isOther }) => JSON.stringify([group, isOther])}
       columns={[
         {
-          title: result.group_by.join(', ').replaceAll('_id', '').replaceAll('_', ' '),
+          title: result.group_by.map(labelOf).join(', '),
           cell: (series) => (
             <span dir="auto" title={groupText(series, names)}>
               {groupText(series, names)}
@@ -159,7 +161,7 @@ function Buckets({ panel, ...shown }: Shown & { panel: Panel }) {
         keyOf={({ bucket }) => bucket}
         columns={[
           {
-            title: `${result.interval} (${result.time_zone})`,
+            title: `${labelOf(result.interval!)} (${result.time_zone})`,
             cell: ({ bucket }) => <time dateTime={bucket}>{bucketText(bucket, result)}</time>,
           },
           ...panel.series.map((series) => ({

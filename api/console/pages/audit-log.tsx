@@ -125,6 +125,7 @@ const IN_TITLE = 400
 /** `fields: name, url`. */
 const detailsText = (details: Record<string, unknown>) =>
   Object.entries(details)
+    .filter(([, value]) => value !== null)
     .map(([name, value]) => {
       const text = Array.isArray(value) ? value.join(', ') : value
       return `${labelOf(name)}: ${typeof text === 'string' ? text : JSON.stringify(text)}`

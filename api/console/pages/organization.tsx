@@ -27,7 +27,6 @@ const FIELDS = fieldsOf('updateOrganization', NAMES, {
   locale: 'Language and region',
   log_retention_days: 'Days for which logs are kept',
   run_retention_days: 'Days for which runs are kept',
-  strict_custom_fields: 'Refuse custom fields without a definition',
 }).map((field) => (field.type === 'boolean' ? { ...field, initial: false } : field))
 
 /** A choice and its stored value are of the list, or empty: a time zone cannot be emptied. */

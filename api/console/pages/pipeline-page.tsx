@@ -21,7 +21,7 @@ export const STAGE_FIELDS = itemFieldsOf('updatePipeline', 'stages', [
   'outcome',
   'required_fields',
 ])
-const HELP = STAGE_FIELDS.filter(({ help }) => help)
+const HELP = STAGE_FIELDS.filter(({ name, help }) => help && name !== 'label')
 
 /** A pipeline: its name, its stages with what becomes of the deals of removed ones, and its deletion. */
 export const pipelinePages: ConsoleRoute[] = [
@@ -130,12 +130,14 @@ function page(view: View, { pipeline, others }: Read, { errors, refusal }: State
             stages={pipeline.stages}
             errors={errors ?? NO_ERRORS}
           />
-          {HELP.map(({ name, label, help }) => (
-            <p class="help" key={name}>
-              <strong>{label}</strong>:{' '}
-              <Marked text={help.replace(' One per line.', ' Separated by commas.')} />
-            </p>
-          ))}
+          <div class="helps">
+            {HELP.map(({ name, label, help }) => (
+              <p class="help" key={name}>
+                <strong>{label}</strong>:{' '}
+                <Marked text={help.replace(' One per line.', ' Separated by commas.')} />
+              </p>
+            ))}
+          </div>
           {may && (
             <div class="form-actions">
               <button type="submit" class="button primary">

@@ -43,8 +43,8 @@ const LIMITS: Record<CountedLimit, [label: string, text: (amount: number) => str
   incoming_webhooks: ['Incoming webhooks', count],
   outgoing_webhooks: ['Outgoing webhooks', count],
   max_running: ['Active runs', count],
-  incoming_per_minute: ['Requests of this minute to the busiest incoming webhook', count],
-  requests_per_minute: ['Requests of this minute to the API', count],
+  incoming_per_minute: ['Requests this minute, busiest webhook', count],
+  requests_per_minute: ['Requests this minute to the API', count],
   file_bytes: ['Files', bytesText],
   largest_file: ['Largest file', bytesText],
 }
