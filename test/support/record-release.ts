@@ -12,6 +12,7 @@ import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { bootstrap } from '../../db/access/bootstrap.ts'
+import { migrations } from '../../db/migrations/index.ts'
 import { migrate } from '../../db/migrations/migrate.ts'
 import { kindNames } from '../../db/model/records/kinds/index.ts'
 import { caller, signInOwner } from './caller.ts'
@@ -20,6 +21,7 @@ import { installedPostgres, startInstalledPostgres } from './installed-postgres.
 import { startOwnTemporal } from './own-temporal.ts'
 import { startProcess } from './process.ts'
 import { fileOf, KEY, type Known, ON_CONTACT, OUTSIDE, OWNER, RELEASE_ENV, WAITING } from './releases.ts'
+import { hashesOf, sentBy } from './sent-migrations.ts'
 import { until } from './until.ts'
 
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
@@ -28,6 +30,8 @@ if (!programs) throw new Error('no PostgreSQL is installed')
 if (existsSync(fileOf(version, 'json'))) throw new Error(`${version} is recorded: give the release another version`)
 
 const [postgres, temporal] = await Promise.all([startInstalledPostgres(programs), startOwnTemporal()])
+// For the databases of tests.
+process.env.TEST_DATABASE_URL = postgres.url
 await migrate(postgres.url)
 await bootstrap(
   { url: postgres.url },
@@ -92,6 +96,7 @@ async function setUp(): Promise<Known> {
   return {
     incoming: { path: new URL(incoming.url).pathname, secret: incoming.secret },
     outgoing: { secret: outgoing.secret },
+    migrations: hashesOf(await sentBy(migrations)),
     records,
   }
 }

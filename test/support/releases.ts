@@ -19,6 +19,8 @@ export interface Release {
 export interface Known {
   incoming: { path: string; secret: string }
   outgoing: { secret: string }
+  /** The SHA-256 of the SQL of each migration, by its name. */
+  migrations: Record<string, string>
   /** The path below /v1 of each record, with the answer. */
   records: { path: string; body: Record<string, unknown> }[]
 }
