@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { createServer, type Server } from 'node:http'
 import { randomUUID } from 'node:crypto'
+import { createServer, type Server } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Webhook } from 'standardwebhooks'
 import { migrations } from '../db/migrations/index.ts'
 import { migrate } from '../db/migrations/migrate.ts'
@@ -69,6 +70,8 @@ for (const { version, sql, known } of releases())
     })
 
     const runsOf = async (name: string): Promise<Run[]> => {
+      // Within the limit of requests of the key.
+      await sleep(200)
       const { data } = await v1<{ data: Run[] }>('GET', '/runs?limit=200')
       const named = data.filter(({ workflow_name }) => workflow_name === name)
       return Promise.all(named.map(({ run_id }) => v1<Run>('GET', `/runs/${run_id}`)))
@@ -102,7 +105,8 @@ for (const { version, sql, known } of releases())
         const runs = await runsOf('Waits for a signal')
         return runs.length === 2 && runs.every(({ waits }) => waits.length === 1) && runs
       })
-      for (const { run_id } of waiting) await v1('POST', `/runs/${run_id}/signal`, { name: 'go', payload: {} })
+      for (const { run_id } of waiting)
+        await v1('POST', `/runs/${run_id}/signal`, { name: 'go', payload: {} })
       await completes('Waits for a signal', 2)
       const [looping] = await runsOf('Waits for an item')
       for (const _ of [1, 2])

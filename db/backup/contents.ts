@@ -18,13 +18,14 @@ export async function* contentsOf(trx: Knex.Transaction): AsyncGenerator<Content
   // What the text of a value depends on.
   await trx.raw("set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex'")
   for (const { table, columns, organization } of await tables(trx)) {
-    const { rows } = await trx.raw<{ rows: { organization: string | null; rows: string; checksum: string }[] }>(
+    const { rows } = await trx.raw<{
+      rows: { organization: string | null; rows: string; checksum: string }[]
+    }>(
       `select ${organization ?? 'null'}::text as organization, count(*) as rows,
          sum(('x' || left(md5(row(${columns.join(', ')})::text), 15))::bit(60)::bigint)::text as checksum
        from ${table} group by 1 order by 1`,
     )
-    for (const row of rows)
-      if (row.checksum !== null) yield { table, ...row, rows: Number(row.rows) }
+    for (const row of rows) if (row.checksum !== null) yield { table, ...row, rows: Number(row.rows) }
   }
 }
 

@@ -10,6 +10,7 @@ import { execFileSync } from 'node:child_process'
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { bootstrap } from '../../db/access/bootstrap.ts'
 import { migrations } from '../../db/migrations/index.ts'
@@ -27,7 +28,8 @@ import { until } from './until.ts'
 const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'))
 const programs = installedPostgres()
 if (!programs) throw new Error('no PostgreSQL is installed')
-if (existsSync(fileOf(version, 'json'))) throw new Error(`${version} is recorded: give the release another version`)
+if (existsSync(fileOf(version, 'json')))
+  throw new Error(`${version} is recorded: give the release another version`)
 
 const [postgres, temporal] = await Promise.all([startInstalledPostgres(programs), startOwnTemporal()])
 // For the databases of tests.
@@ -45,7 +47,9 @@ const app = await signInOwner({ apiUrl: api.url, owner: OWNER })
 
 const known = await setUp()
 await Promise.all(Object.keys(WAITING).map(startRun))
-await until(waits, 'everything to wait')
+await until(waits, async () =>
+  JSON.stringify([await v1('GET', '/runs?limit=200'), await app('GET', '/deliveries')]),
+)
 worker.child.kill('SIGKILL')
 await worker.exited
 // Accepted, and in work nowhere.
@@ -63,7 +67,10 @@ const dump = execFileSync(
 )
 mkdirSync(new URL('.', fileOf(version, 'json')), { recursive: true })
 // psql's own commands, which a server does not know.
-writeFileSync(fileOf(version, 'sql.gz'), gzipSync(dump.replaceAll(/^\\(un)?restrict .*$/gm, ''), { level: 9 }))
+writeFileSync(
+  fileOf(version, 'sql.gz'),
+  gzipSync(dump.replaceAll(/^\\(un)?restrict .*$/gm, ''), { level: 9 }),
+)
 writeFileSync(fileOf(version, 'json'), `${JSON.stringify(known, null, 2)}\n`)
 await Promise.all([postgres.stop(), temporal.stop()])
 
@@ -107,16 +114,20 @@ async function startRun(name: string): Promise<void> {
 
 /** Whether each run waits, and calls and deliveries have failed once. */
 async function waits(): Promise<boolean> {
+  // Within the limit of requests of the key.
+  await sleep(1_000)
   const { data } = await v1<{ data: { run_id: string; workflow_name: string; status: string }[] }>(
     'GET',
     '/runs?limit=200',
   )
   const runs = await Promise.all(
     data.map(({ run_id }) =>
-      v1<{ workflow_name: string; status: string; waits: unknown[]; nodes: { attempts?: unknown[] }[] }>(
-        'GET',
-        `/runs/${run_id}`,
-      ),
+      v1<{
+        workflow_name: string
+        status: string
+        waits: unknown[]
+        nodes: { status: string; attempts?: unknown[] }[]
+      }>('GET', `/runs/${run_id}`),
     ),
   )
   const open = runs.filter(({ status }) => status === 'running')
@@ -124,7 +135,11 @@ async function waits(): Promise<boolean> {
   return (
     open.length === Object.keys(WAITING).length &&
     runs.every(({ status }) => status === 'running' || status === 'completed') &&
-    open.every(({ waits, nodes }) => waits.length > 0 || nodes.some(({ attempts }) => attempts?.length)) &&
+    open.every(
+      ({ waits, nodes }) =>
+        waits.length > 0 ||
+        nodes.some(({ status, attempts }) => status === 'waiting' || (attempts && attempts.length > 0)),
+    ) &&
     deliveries.length > 0 &&
     deliveries.every(({ attempt_count }) => attempt_count > 0)
   )

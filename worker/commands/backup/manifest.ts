@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs'
+import type { Knex } from 'knex'
 import { type Contents, contentsOf } from '../../../db/backup/contents.ts'
 import { ConfigError } from '../../../db/model/config-error.ts'
-import type { Knex } from 'knex'
 
 /** What a dump holds: written beside it, and compared with a restored database. */
 export interface Manifest {

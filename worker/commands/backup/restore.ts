@@ -25,7 +25,9 @@ export async function restore(context: BackupContext, urls: DatabaseUrls, replac
   say(`restoring ${file}, of version ${version}, as at ${taken_at}`)
   await runProgram('pg_restore', [...RESTORE, file], owner)
   if (!(await verify(context)))
-    throw new ConfigError('the database was restored, and differs from the backup: do not start its processes')
+    throw new ConfigError(
+      'the database was restored, and differs from the backup: do not start its processes',
+    )
   const applied = await migrate(owner, urls)
   say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'no migration to apply')
   say(
