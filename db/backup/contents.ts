@@ -1,20 +1,51 @@
-import type { Knex } from 'knex'
+import knex, { type Knex } from 'knex'
 
 /** What a table holds of one organization; null: rows that belong to none, such as users. */
 export interface Contents {
   table: string
   organization: string | null
   rows: number
-  /** Of all columns but the generated ones, whatever the order of the rows. */
+  /** Covers all columns but the generated ones, whatever the order of the rows. */
   checksum: string
 }
 
+/** One moment of a database. */
+export interface Snapshot {
+  /** With it another connection, such as that of pg_dump, sees the same moment while this one is open. */
+  id: string
+  contents(): AsyncGenerator<Contents>
+}
+
+/** Reads the database at `url` as of one moment. The login is the owner's, who sees the rows of all organizations. */
+export const readSnapshot = <T>(url: string, work: (snapshot: Snapshot) => Promise<T>): Promise<T> =>
+  connected(url, (db) =>
+    db.transaction(
+      async (trx) => {
+        const { rows } = await trx.raw<{ rows: { id: string }[] }>('select pg_export_snapshot() as id')
+        return work({ id: rows[0]!.id, contents: () => contentsOf(trx) })
+      },
+      { isolationLevel: 'repeatable read', readOnly: true },
+    ),
+  )
+
+/** Whether the database at `url` has an organization, which a restore would replace. */
+export const hasContents = (url: string): Promise<boolean> =>
+  connected(url, async (db) => (await db('organizations').first('id')) !== undefined)
+
+async function connected<T>(url: string, work: (db: Knex) => Promise<T>): Promise<T> {
+  const db = knex({ client: 'pg', connection: url, pool: { min: 0, max: 1 } })
+  try {
+    return await work(db)
+  } finally {
+    await db.destroy()
+  }
+}
+
 /**
- * The contents of all tables, as the transaction sees them. `trx` belongs to the owner, who sees the rows of all
- * organizations. The checksums of equal rows are equal on every version of PostgreSQL, if the tables have the same
- * columns: of databases with the same migrations.
+ * The contents of all tables. The checksums of equal rows are equal on every version of PostgreSQL, if the tables have
+ * the same columns: of databases with the same migrations.
  */
-export async function* contentsOf(trx: Knex.Transaction): AsyncGenerator<Contents> {
+async function* contentsOf(trx: Knex.Transaction): AsyncGenerator<Contents> {
   // What the text of a value depends on.
   await trx.raw("set local timezone = 'UTC'; set local datestyle = 'ISO'; set local bytea_output = 'hex'")
   for (const { table, columns, organization } of await tables(trx)) {
@@ -27,17 +58,6 @@ export async function* contentsOf(trx: Knex.Transaction): AsyncGenerator<Content
     )
     for (const row of rows) if (row.checksum !== null) yield { table, ...row, rows: Number(row.rows) }
   }
-}
-
-/** An identifier of the transaction's snapshot, with which another connection, such as that of pg_dump, sees the same. */
-export async function exportSnapshot(trx: Knex.Transaction): Promise<string> {
-  const { rows } = await trx.raw<{ rows: { snapshot: string }[] }>('select pg_export_snapshot() as snapshot')
-  return rows[0]!.snapshot
-}
-
-/** Whether there is an organization, and so what a restore would replace. */
-export async function hasContents(trx: Knex): Promise<boolean> {
-  return (await trx('organizations').first('id')) !== undefined
 }
 
 /** The tables of the schema, their columns, and the column that names the organization of a row; quoted. */

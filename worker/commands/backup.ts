@@ -1,7 +1,7 @@
-import knex, { type Knex } from 'knex'
 import { ConfigError } from '../../db/model/config-error.ts'
 import { databaseUrls, migrationVariables, readVariables, sharedVariables } from '../../db/process/config.ts'
 import { redactText } from '../../workflows/shared/redact.ts'
+import type { BackupContext } from './backup/context.ts'
 import { create } from './backup/create.ts'
 import { ProgramError } from './backup/program.ts'
 import { restore } from './backup/restore.ts'
@@ -15,17 +15,6 @@ restore: into an empty database (--replace: or over what it holds), verified, an
 verify: compares a restored database, before its processes start, with <file>.json
 Needs DATABASE_OWNER_URL, and pg_dump and pg_restore of at least the server's version. SECRETS_KEY and files are not in it.`
 
-/** What the commands need. `say` prints a line. */
-export interface BackupContext {
-  /** The file of the dump. */
-  file: string
-  /** The URL of the owner. */
-  owner: string
-  /** The database, as the owner. */
-  db: Knex
-  say(line: string): void
-}
-
 /** `npm run backup`. Exits with 1 if it fails, or if a restored database differs from the backup. */
 try {
   const words = process.argv.slice(2).filter((word) => word !== '--replace')
@@ -35,16 +24,11 @@ try {
   const config = readVariables(sharedVariables.extend(migrationVariables.shape), process.env)
   const urls = databaseUrls(config)
   const owner = config.DATABASE_OWNER_URL ?? urls.url
-  const db = knex({ client: 'pg', connection: owner, pool: { min: 0, max: 2 } })
-  const context: BackupContext = { file, owner, db, say: (line) => process.stdout.write(`${line}\n`) }
-  try {
-    if (name === 'create') await create(context)
-    else if (name === 'restore') await restore(context, urls, replaces)
-    else if (name === 'verify') process.exitCode = (await verify(context)) ? 0 : 1
-    else throw new ConfigError(USAGE)
-  } finally {
-    await db.destroy()
-  }
+  const context: BackupContext = { file, owner, say: (line) => process.stdout.write(`${line}\n`) }
+  if (name === 'create') await create(context)
+  else if (name === 'restore') await restore(context, urls, replaces)
+  else if (name === 'verify') process.exitCode = (await verify(context)) ? 0 : 1
+  else throw new ConfigError(USAGE)
 } catch (error) {
   const isOurs = error instanceof ConfigError || error instanceof ProgramError
   const reason = error instanceof Error ? error.message : String(error)

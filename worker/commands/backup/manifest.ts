@@ -1,6 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs'
-import type { Knex } from 'knex'
-import { type Contents, contentsOf } from '../../../db/backup/contents.ts'
+import type { Contents, Snapshot } from '../../../db/backup/contents.ts'
 import { ConfigError } from '../../../db/model/config-error.ts'
 
 /** What a dump holds: written beside it, and compared with a restored database. */
@@ -30,11 +29,11 @@ export function readManifest(dump: string): Manifest {
   return JSON.parse(text)
 }
 
-/** All contents, with a line of progress for each table that takes more than two seconds. */
-export async function readContents(trx: Knex.Transaction, say: (line: string) => void): Promise<Contents[]> {
+/** All contents, with a line of progress every two seconds. */
+export async function readContents(snapshot: Snapshot, say: (line: string) => void): Promise<Contents[]> {
   const all: Contents[] = []
   let last = Date.now()
-  for await (const contents of contentsOf(trx)) {
+  for await (const contents of snapshot.contents()) {
     all.push(contents)
     if (Date.now() - last < 2_000) continue
     last = Date.now()

@@ -2,7 +2,7 @@ import { hasContents } from '../../../db/backup/contents.ts'
 import { migrate } from '../../../db/migrations/migrate.ts'
 import { ConfigError } from '../../../db/model/config-error.ts'
 import type { DatabaseUrls } from '../../../db/postgres/roles.ts'
-import type { BackupContext } from '../backup.ts'
+import type { BackupContext } from './context.ts'
 import { seconds } from './create.ts'
 import { readManifest } from './manifest.ts'
 import { runProgram } from './program.ts'
@@ -14,11 +14,11 @@ import { verify } from './verify.ts'
  * ConfigError for a database that is not empty, and if the restored rows are not those of the backup.
  */
 export async function restore(context: BackupContext, urls: DatabaseUrls, replaces: boolean): Promise<void> {
-  const { file, owner, db, say } = context
+  const { file, owner, say } = context
   const began = Date.now()
   const { version, taken_at } = readManifest(file)
   await migrate(owner, urls)
-  if (!replaces && (await hasContents(db)))
+  if (!replaces && (await hasContents(owner)))
     throw new ConfigError(
       'the database has organizations: restore into an empty one, or replace what it holds with --replace',
     )

@@ -1,17 +1,14 @@
-import type { Contents } from '../../../db/backup/contents.ts'
-import type { BackupContext } from '../backup.ts'
+import { type Contents, readSnapshot } from '../../../db/backup/contents.ts'
+import type { BackupContext } from './context.ts'
 import { type Manifest, readContents, readManifest, rowsOf } from './manifest.ts'
 
 /** How many differences are printed. */
 const SHOWN = 20
 
 /** Compares the database with the manifest, and prints the result. @returns whether they are equal. */
-export async function verify({ file, db, say }: BackupContext): Promise<boolean> {
+export async function verify({ file, owner, say }: BackupContext): Promise<boolean> {
   const manifest = readManifest(file)
-  const contents = await db.transaction((trx) => readContents(trx, say), {
-    isolationLevel: 'repeatable read',
-    readOnly: true,
-  })
+  const contents = await readSnapshot(owner, (snapshot) => readContents(snapshot, say))
   const found = differences(manifest, contents)
   for (const line of found.slice(0, SHOWN)) say(line)
   if (found.length > SHOWN) say(`and ${found.length - SHOWN} more`)
