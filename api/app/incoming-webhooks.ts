@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { mappingProblem } from '../../db/incoming/unmatched-rules.ts'
+import { mappingProblem } from '../../db/incoming/mapping-problem.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,

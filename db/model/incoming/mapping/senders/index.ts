@@ -151,12 +151,28 @@ export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['
     ]),
   )
 
-/** The id of a delivery in the body, with the name of its sender. */
-export function deliveryIdOf(request: SenderRequest): string | undefined {
-  const sender = senderOf(request)
+/** The id of a delivery in the body, with the name of its sender. `chosen` as in `senderOf`. */
+export function deliveryIdOf(request: SenderRequest, chosen?: string | null): string | undefined {
+  const sender = senderOf(request, chosen)
   const id = sender?.deliveryId?.(request)
   return ['string', 'number'].includes(typeof id) && id !== '' ? `${sender!.name} ${id}` : undefined
 }
 
-export const senderOf = (request: SenderRequest): Sender | undefined =>
-  ALL_SENDERS.find((sender) => sender.matches(request))
+/**
+ * The sender of a request.
+ * @param chosen the id of the one that the owner of the webhook has chosen: bodies of several senders may look alike, and
+ * a sample has no headers, by which some are recognised. A body that is plainly of another one is of that one.
+ */
+export function senderOf(request: SenderRequest, chosen?: string | null): Sender | undefined {
+  const known = (one: SenderRequest) => (sender: Sender) => sender.matches(one)
+  const own = ALL_SENDERS.filter((sender) => idOfSender(sender) === chosen)
+  const { headers, payload } = request
+  return (
+    own.find(known(request)) ??
+    ALL_SENDERS.find(known(request)) ??
+    own.find(known({ headers: { ...ANY_HEADERS, ...headers }, payload }))
+  )
+}
+
+/** Those of a request that has each header by which a sender is recognised. */
+const ANY_HEADERS = Object.fromEntries(HEADERS.map((name) => [name, '']))
