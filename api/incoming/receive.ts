@@ -87,8 +87,8 @@ async function receive(call: Call): Promise<object | string> {
 }
 
 /** The answer in the form that the sender takes for success, unless a workflow has given one. */
-function acknowledged({ ctx }: Call, answer: object | string, sender?: string): object | string {
-  const { acknowledgement } = SENDERS.get(sender?.toLowerCase() ?? '') ?? {}
+function acknowledged({ ctx, webhook }: Call, answer: object | string, sender?: string): object | string {
+  const { acknowledgement } = SENDERS.get(webhook.sender ?? sender?.toLowerCase() ?? '') ?? {}
   if (!acknowledgement || typeof answer === 'string' || ctx.status !== 200) return answer
   ctx.type = acknowledgement.type
   return acknowledgement.body

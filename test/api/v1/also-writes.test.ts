@@ -33,7 +33,7 @@ describe('what an incoming webhook writes beside its own records', () => {
     const { key } = await createKey(suite.db, suite.api.organizationId, { scopes: scopes as never })
     return suite.api.request(method, path, { key, ...(body ? { body } : {}) })
   }
-  const send = ({ id, secret }: { id: string; secret: string }, body: object = BODY) =>
+  const send = ({ id, secret }: { id: string; secret: string }, body: object) =>
     suite.api.request('POST', `/webhooks/incoming/${id}`, {
       key: null,
       headers: { 'X-Webhook-Secret': secret },
@@ -59,7 +59,8 @@ describe('what an incoming webhook writes beside its own records', () => {
       const made = (await as(without, 'POST', PATH, { name: 'x', target_entity })).body
       equal(made.also_writes.includes(further), false)
       const before = await count(further)
-      const { status, body } = await send(made)
+      const email = (n: number) => `${further}-${n}@${kind}.example`
+      const { status, body } = await send(made, { ...BODY, email: email(1) })
       deepEqual([status, body.action], [200, 'created'], JSON.stringify(body))
       equal(await count(further), before)
       match(body.warnings.join(), new RegExp(`${RULE[further]} .*was left out: .*does not write ${further}`))
@@ -77,7 +78,7 @@ describe('what an incoming webhook writes beside its own records', () => {
       const all = [...without, scope]
       const whole = (await as(all, 'POST', PATH, { name: 'x', target_entity })).body
       equal(whole.also_writes.includes(further), true)
-      const writes = await send(whole, { ...BODY, email: 'b@example.com', company_name: `B of ${kind}` })
+      const writes = await send(whole, { ...BODY, email: email(2), company_name: `${further} of ${kind}` })
       equal(writes.body.warnings, undefined)
       equal(await count(further), before + 1)
       for (const [method, path] of [
@@ -93,7 +94,7 @@ describe('what an incoming webhook writes beside its own records', () => {
       const { body } = await suite.api.request('POST', PATH, {
         body: { name: 'x', target_entity, field_mapping: plain },
       })
-      const sent = await send(body)
+      const sent = await send(body, BODY)
       const entries = await suite.api.request('GET', `${PATH}/${body.id}/logs`)
       const log_id = entries.body.data[0].id
       equal(sent.status === 200, kind === 'contacts')

@@ -1,8 +1,10 @@
 import { isObject } from '../../../../workflows/shared/is-object.ts'
 import { note as notes } from '../../records/kinds/note.ts'
 import { firstCharacters } from '../../records/values.ts'
+import { withoutOthers } from '../further-kinds.ts'
 import { entityOf } from '../target-entity.ts'
 import {
+  FURTHER_KINDS,
   type FieldMapping,
   type IncomingWebhook,
   type Listener,
@@ -20,14 +22,16 @@ import type { Mapped } from './types.ts'
 import { unmappedOf } from './unmapped.ts'
 
 type MappingConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
-  Partial<Pick<IncomingWebhook, 'deduplication' | 'listeners' | 'sender'>>
+  Partial<Pick<IncomingWebhook, 'deduplication' | 'listeners' | 'sender' | 'also_writes'>>
 
 /** Maps a payload by the settings of the webhook. */
 export function mapPayload(
   payload: unknown,
-  { field_mapping: mapping, kind, deduplication, listeners = [], sender: chosen = null }: MappingConfig,
+  settings: MappingConfig,
   headers: SenderRequest['headers'] = {},
 ): Mapped {
+  const { field_mapping: mapping, kind, deduplication, listeners = [] } = settings
+  const { sender: chosen = null, also_writes = FURTHER_KINDS } = settings
   const request = isObject(payload) ? { headers, payload } : undefined
   const id = request && deliveryIdOf(request, chosen)
   const isPing = () => request !== undefined && senderOf(request, chosen)?.isPing?.(request) === true
@@ -49,7 +53,8 @@ export function mapPayload(
   const keyed = found.skip ? found : withKeyAt(payload, found, deduplication)
   // Of the chosen sender is also what has no known shape.
   const sent = withSender(keyed, chosen)
-  const mapped = isNothing(sent, mapping, kind, deduplication) ? nothingOf(sent, kind) : sent
+  const whole = isNothing(sent, mapping, kind, deduplication) ? nothingOf(sent, kind) : sent
+  const mapped = withoutOthers(whole, also_writes)
   return {
     ...ofChosen(truncateNote(mapped), chosen),
     ...(mapped.skip ? {} : unmappedOf(all, mapping, mapped)),
