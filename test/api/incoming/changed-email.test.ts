@@ -94,7 +94,13 @@ describe('a person of a sender whose email has changed', () => {
     deepEqual([both.status, both.error], [400, 'validation_failed'])
     match(both.details.external_id, /^the external_id is that of the contact /)
     const known = await test.createWebhook()
-    const optOut = await sent(known, user('c-5', 'other-5@example.com', { unsubscribed: true }))
+    // Customer.io knows the same person by the id.
+    const optOut = await sent(known, {
+      event_id: 'e-5',
+      object_type: 'email',
+      metric: 'unsubscribed',
+      data: { identifiers: { id: 'c-5', email: 'other-5@example.com' } },
+    })
     deepEqual([optOut.status, optOut.error], [400, 'validation_failed'])
   })
 
