@@ -26,6 +26,7 @@ export const SENDER_VERIFICATIONS = [
   'chatwoot',
   'customerio',
   'dialpad',
+  'dropbox_sign',
   'intercom',
   'linear',
   'linkedin',

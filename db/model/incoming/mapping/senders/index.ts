@@ -1,5 +1,6 @@
 import { acuity } from './acuity.ts'
 import { aircall } from './aircall.ts'
+import { asana } from './asana.ts'
 import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
@@ -9,6 +10,7 @@ import { chatwoot } from './chatwoot.ts'
 import { clickup } from './clickup.ts'
 import { customerio } from './customerio.ts'
 import { dialpad } from './dialpad.ts'
+import { dropboxSign } from './dropboxsign.ts'
 import { eventbrite } from './eventbrite.ts'
 import { freshdesk } from './freshdesk.ts'
 import { github } from './github.ts'
@@ -26,6 +28,7 @@ import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
 import { mollie } from './mollie.ts'
 import { monday } from './monday.ts'
+import { notion } from './notion.ts'
 import { paddle, paddleVariants } from './paddle.ts'
 import { pandadoc } from './pandadoc.ts'
 import { pipedrive, pipedriveEntities } from './pipedrive.ts'
@@ -105,12 +108,16 @@ export const ALL_SENDERS: readonly Sender[] = [
   monday,
   mollie,
   surveymonkey,
+  dropboxSign,
+  asana,
+  notion,
   // Its headers are those of many senders: the ones above are known better.
   svix,
 ]
 
-/** The id of a sender: its name in lower case. Variants of a sender share it. */
-export const idOfSender = ({ name }: Sender): string => name.toLowerCase()
+/** The id of a sender: its name in lower case, without spaces. Variants of a sender share it. */
+export const idOfSender = ({ name }: Pick<Sender, 'name'>): string =>
+  name.toLowerCase().replaceAll(' ', '_')
 
 /** The known senders by their id, in the order of their names. */
 export const SENDERS: ReadonlyMap<string, Sender> = new Map(
