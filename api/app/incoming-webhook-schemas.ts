@@ -3,7 +3,12 @@ import { LOG_ACTIONS, LOG_STATUSES } from '../../db/model/incoming/log.ts'
 import { programsOf } from '../../db/model/incoming/mapping/patterns.ts'
 import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { TARGET_ENTITIES } from '../../db/model/incoming/target-entity.ts'
-import { FURTHER_KINDS, SENDER_VERIFICATIONS, WEBHOOK_STATUSES, WRITES } from '../../db/model/incoming/types.ts'
+import {
+  FURTHER_KINDS,
+  SENDER_VERIFICATIONS,
+  WEBHOOK_STATUSES,
+  WRITES,
+} from '../../db/model/incoming/types.ts'
 import { PATTERN } from '../../workflows/shared/limits.ts'
 import { isUnsupportedPath } from '../../workflows/shared/paths.ts'
 import { isSecretName } from '../../workflows/shared/secret-names.ts'

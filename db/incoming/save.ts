@@ -119,7 +119,10 @@ async function updateOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToS
   // Payloads that share a key may be of one record.
   const keysOf = ({ mapped }: ToSave) => {
     const [id, key] = [idBeside(webhook, mapped), upsertKey(by, mapped.fields)?.toLowerCase()]
-    return [...(id === undefined ? [] : [`external_id ${id}`]), ...(key === undefined ? [] : [`${by} ${key}`])]
+    return [
+      ...(id === undefined ? [] : [`external_id ${id}`]),
+      ...(key === undefined ? [] : [`${by} ${key}`]),
+    ]
   }
   return inWaves(all, keysOf, async (wave) => {
     const owners = await ownersOf(tx, webhook, wave)

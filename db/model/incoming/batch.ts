@@ -39,9 +39,7 @@ const MAX_ENVELOPE = 512
 const MAX_ENVELOPE_OF_SENDER = 4_096
 
 export type BatchConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
-  Partial<
-    Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners' | 'sender' | 'also_writes'>
-  >
+  Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners' | 'sender' | 'also_writes'>>
 
 /**
  * The records of a body that is a list of records, or an envelope around one, each as if it had been sent alone; with its

@@ -96,7 +96,8 @@ export function proposeFrom(
   sender: string | null = null,
 ): Proposal | { refused: Refused } {
   return parsed(body, (payload) => {
-    const [first = payload] = itemsIn(payload, body, { field_mapping: { mode: 'automatic' }, kind, sender }) ?? []
+    const [first = payload] =
+      itemsIn(payload, body, { field_mapping: { mode: 'automatic' }, kind, sender }) ?? []
     const proposal = proposeMapping(first, kind, body.headers, sender)
     const secrets = new SecretFields(payload, secretFields)
     const { values } = secrets.hide(first, { fields: {}, sources: {} }, { mode: 'automatic' })

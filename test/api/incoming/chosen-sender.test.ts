@@ -81,16 +81,24 @@ describe('the chosen sender of a webhook', () => {
   })
 
   it('of a body that is plainly of another one is a problem of the webhook', async () => {
-    for (const settings of [{}, { field_mapping: { mode: 'manual', rules: [{ from: 'subscriber.email_address', to: 'email' }] } }]) {
+    for (const settings of [
+      {},
+      { field_mapping: { mode: 'manual', rules: [{ from: 'subscriber.email_address', to: 'email' }] } },
+    ]) {
       const webhook = await test.createWebhook({ sender: 'gumroad', ...settings })
       equal((await shown(webhook)).problem, null)
       const { status, body } = await send(webhook, { subscriber: { ...ada, id: 1 } })
       equal(status, 200, JSON.stringify(body))
       equal((await test.contact(body.record_id)).email, 'ada@example.com')
-      deepEqual(body.warnings, ['the payload is one of Kit, and not of Gumroad, which is the sender of the webhook'])
+      deepEqual(body.warnings, [
+        'the payload is one of Kit, and not of Gumroad, which is the sender of the webhook',
+      ])
       const [entry] = await test.logs(webhook)
       deepEqual(entry.warnings, body.warnings)
-      match((await shown(webhook)).problem, /^1 of the last 1 requests: of Kit, and not of Gumroad, the sender of the webhook; /)
+      match(
+        (await shown(webhook)).problem,
+        /^1 of the last 1 requests: of Kit, and not of Gumroad, the sender of the webhook; /,
+      )
       await change(webhook, { sender: 'kit' })
       equal((await shown(webhook)).problem, null)
     }
@@ -100,7 +108,10 @@ describe('the chosen sender of a webhook', () => {
     const webhook = await test.createWebhook({ sender: 'kit' })
     const { status, body } = await send(webhook, { id: 'tr_7UhSN1zuXS' })
     deepEqual([status, body.action], [200, 'skipped'])
-    match((await shown(webhook)).problem, /^1 of the last 1 requests: of Mollie, and not of Kit, the sender of the webhook; /)
+    match(
+      (await shown(webhook)).problem,
+      /^1 of the last 1 requests: of Mollie, and not of Kit, the sender of the webhook; /,
+    )
   })
 
   it('is taken for a plain trigger too', async () => {

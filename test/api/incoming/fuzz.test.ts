@@ -103,7 +103,11 @@ describe('mutated payloads of real senders', function () {
       assert.deepEqual(await written(), before, `cases ${first} to ${first + cases.length} of seed ${SEED}`)
       for (const [i, one] of accepted.entries()) {
         assert.equal(again[i]!.status, 200, shotOf(one, again[i]!))
-        assert.deepEqual(recordsIn(again[i]!), recordsIn(answers[cases.indexOf(one)]!), shotOf(one, again[i]!))
+        assert.deepEqual(
+          recordsIn(again[i]!),
+          recordsIn(answers[cases.indexOf(one)]!),
+          shotOf(one, again[i]!),
+        )
       }
       repeated += accepted.length
     }

@@ -86,11 +86,17 @@ describe('senders that can set no header', () => {
     const signed = { 'X-Hook-Secret': secret, 'X-Hook-Signature': 'a'.repeat(64) }
     const events = [{ action: 'changed', resource: { gid: '1', resource_type: 'task' }, user: { gid: '2' } }]
     const event = await call('POST', path, { events }, signed)
-    assert.deepEqual([event.status, event.headers.get('x-hook-secret'), event.body.action], [200, null, 'skipped'])
+    assert.deepEqual(
+      [event.status, event.headers.get('x-hook-secret'), event.body.action],
+      [200, null, 'skipped'],
+    )
     // Asana looks whether the URL is there.
     assert.equal((await call('POST', path, { events: [] })).status, 200)
     for (const odd of ['x'.repeat(201), 'a b', 'ü'.normalize('NFD')])
-      assert.equal((await call('POST', path, {}, { 'X-Hook-Secret': encodeURI(odd) })).headers.get('x-hook-secret'), null)
+      assert.equal(
+        (await call('POST', path, {}, { 'X-Hook-Secret': encodeURI(odd) })).headers.get('x-hook-secret'),
+        null,
+      )
     const other = await test.createWebhook()
     const refused = await call('POST', pathOf(other), {}, { 'X-Hook-Secret': secret })
     assert.deepEqual([refused.status, refused.headers.get('x-hook-secret')], [401, null])
@@ -99,17 +105,24 @@ describe('senders that can set no header', () => {
   it('send a token that the owner copies from the log: Notion', async () => {
     const webhook = await test.createWebhook({ sender: 'notion' })
     const path = `${pathOf(webhook)}?token=${webhook.secret}`
-    const asked = await call('POST', path, { verification_token: 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl' })
+    const asked = await call('POST', path, {
+      verification_token: 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl',
+    })
     assert.deepEqual([asked.status, asked.body.message], [200, 'ping of Notion: nothing was written'])
     assert.match((await detailOf(webhook)).payload, /secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl/)
-    assert.equal((await call('POST', `${pathOf(webhook)}?token=wrong`, { verification_token: 'x' })).status, 401)
+    assert.equal(
+      (await call('POST', `${pathOf(webhook)}?token=wrong`, { verification_token: 'x' })).status,
+      401,
+    )
   })
 
   it('get the text that they take for success: Dropbox Sign', async () => {
     const webhook = await test.createWebhook({ sender: 'dropbox_sign' })
     const send = async (event_type: string, more: object = {}) => {
       const event_time = String(Math.floor(Date.now() / 1000))
-      const event_hash = createHmac('sha256', webhook.secret).update(event_time + event_type).digest('hex')
+      const event_hash = createHmac('sha256', webhook.secret)
+        .update(event_time + event_type)
+        .digest('hex')
       const json = JSON.stringify({ event: { event_type, event_time, event_hash }, ...more })
       const body = `--b\r\nContent-Disposition: form-data; name="json"\r\n\r\n${json}\r\n--b--\r\n`
       const answer = await call('POST', pathOf(webhook), body, {
@@ -130,7 +143,12 @@ describe('senders that can set no header', () => {
       ],
     }
     assert.match(await send('signature_request_sent', { signature_request }), /nothing was written$/)
-    assert.equal(await send('signature_request_signed', { signature_request: { ...signature_request, signatures: signature_request.signatures.slice(1) } }), 'contact created')
+    assert.equal(
+      await send('signature_request_signed', {
+        signature_request: { ...signature_request, signatures: signature_request.signatures.slice(1) },
+      }),
+      'contact created',
+    )
   })
 
   it('use HTTP basic', async () => {

@@ -86,11 +86,17 @@ describe('what an incoming webhook writes beside its own records', () => {
         ['PATCH', `${PATH}/${whole.id}`],
         ['DELETE', `${PATH}/${whole.id}`],
       ] as const)
-        deepEqual(outcome(await as(without, method, path, method === 'DELETE' ? undefined : {})), lacks(scope))
+        deepEqual(
+          outcome(await as(without, method, path, method === 'DELETE' ? undefined : {})),
+          lacks(scope),
+        )
     })
 
     it(`of ${kind}: a draft of rules that writes ${further} needs ${scope}`, async () => {
-      const plain = { mode: 'manual', rules: [{ from: 'name', to: kind === 'contacts' ? 'first_name' : 'tags' }] }
+      const plain = {
+        mode: 'manual',
+        rules: [{ from: 'name', to: kind === 'contacts' ? 'first_name' : 'tags' }],
+      }
       const { body } = await suite.api.request('POST', PATH, {
         body: { name: 'x', target_entity, field_mapping: plain },
       })
@@ -111,9 +117,12 @@ describe('what an incoming webhook writes beside its own records', () => {
   it('is all of it for webhooks that were there before', async () => {
     const { body } = await suite.api.request('POST', PATH, { body: { name: 'x', also_writes: [] } })
     // As the migration leaves it.
-    await suite.db.system('incoming_webhooks').where({ id: body.id }).update({
-      also_writes: suite.db.system.raw("'{companies,notes}'"),
-    })
+    await suite.db
+      .system('incoming_webhooks')
+      .where({ id: body.id })
+      .update({
+        also_writes: suite.db.system.raw("'{companies,notes}'"),
+      })
     const before = await count('notes')
     const answer = await send(body, { ...BODY, email: 'old@example.com', company_name: 'Old Mills' })
     deepEqual([answer.status, answer.body.warnings], [200, undefined])

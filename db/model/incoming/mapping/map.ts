@@ -4,8 +4,8 @@ import { firstCharacters } from '../../records/values.ts'
 import { withoutOthers } from '../further-kinds.ts'
 import { entityOf } from '../target-entity.ts'
 import {
-  FURTHER_KINDS,
   type FieldMapping,
+  FURTHER_KINDS,
   type IncomingWebhook,
   type Listener,
   pathOfKey,
@@ -38,7 +38,7 @@ export function mapPayload(
   const known = ({ skip }: Pick<Mapped, 'skip'>): Pick<Mapped, 'deliveryId' | 'listeners'> => ({
     ...(id === undefined ? {} : { deliveryId: id }),
     ...(listeners.length > 0
-      ? { listeners: isPing() ? [] : chosen(listeners, payload, skip === undefined) }
+      ? { listeners: isPing() ? [] : startedBy(listeners, payload, skip === undefined) }
       : {}),
   })
   if (kind === 'none') {
@@ -63,7 +63,7 @@ export function mapPayload(
 }
 
 /** The places of the listeners that a payload starts: one that writes no record, only those whose condition chose it. */
-const chosen = (listeners: Listener[], payload: unknown, isWritten: boolean): number[] =>
+const startedBy = (listeners: Listener[], payload: unknown, isWritten: boolean): number[] =>
   [...listeners.keys()].filter((place) => {
     const { when } = listeners[place]!
     return when === undefined ? isWritten : holds(when, payload)

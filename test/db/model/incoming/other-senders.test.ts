@@ -111,7 +111,12 @@ describe('a contact of the documented payload of', () => {
       Number: 1,
       DateSubmitted: '2026-11-01T09:00:00.000Z',
       Status: 'Submitted',
-      Origin: { IpAddress: '192.0.2.1', City: 'Columbia', State: 'South Carolina', Timezone: 'America/New_York' },
+      Origin: {
+        IpAddress: '192.0.2.1',
+        City: 'Columbia',
+        State: 'South Carolina',
+        Timezone: 'America/New_York',
+      },
       User: { Email: ours, Name: 'Grace Hopper' },
     }
     const form = { Form: { Id: '1', InternalName: 'Contact', Name: 'Contact' }, Entry, Id: '1-1' }
@@ -122,7 +127,10 @@ describe('a contact of the documented payload of', () => {
     deepEqual(fieldsOf({ user: { name: 'Ada Lovelace', email }, plan: 'pro' }), { ...ada, email })
     deepEqual(fieldsOf({ email, user: { name: 'Ada Lovelace' } }), { ...ada, email })
     // An event is of its user, and what is beside the user is of the account.
-    deepEqual(fieldsOf({ event: 'signup', email: ours, user: { name: 'Ada Lovelace', email } }), { ...ada, email })
+    deepEqual(fieldsOf({ event: 'signup', email: ours, user: { name: 'Ada Lovelace', email } }), {
+      ...ada,
+      email,
+    })
   })
 
   it('CallRail is the caller, without the company of the account', () => {

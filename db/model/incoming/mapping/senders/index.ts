@@ -116,8 +116,7 @@ export const ALL_SENDERS: readonly Sender[] = [
 ]
 
 /** The id of a sender: its name in lower case, without spaces. Variants of a sender share it. */
-export const idOfSender = ({ name }: Pick<Sender, 'name'>): string =>
-  name.toLowerCase().replaceAll(' ', '_')
+export const idOfSender = ({ name }: Pick<Sender, 'name'>): string => name.toLowerCase().replaceAll(' ', '_')
 
 /** The known senders by their id, in the order of their names. */
 export const SENDERS: ReadonlyMap<string, Sender> = new Map(
