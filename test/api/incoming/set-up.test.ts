@@ -139,7 +139,7 @@ describe('senders that can set no header', () => {
       requester_email_address: 'grace@host.example',
       signatures: [
         { signature_id: 's1', signer_email_address: 'bob@example.com', signer_name: 'Bob' },
-        { signature_id: 's2', signer_email_address: 'ada@example.com', signer_name: 'Ada Lovelace' },
+        { signature_id: 's2', signer_email_address: 'signer@example.com', signer_name: 'Ada Lovelace' },
       ],
     }
     assert.match(await send('signature_request_sent', { signature_request }), /nothing was written$/)
@@ -187,6 +187,8 @@ describe('senders that can set no header', () => {
     const webhook = await test.createWebhook(token)
     const right = await call('GET', `${pathOf(webhook)}?token=${webhook.secret}`)
     assert.deepEqual([right.status, right.body.record_id], [200, null])
+    const { result } = await detailOf(webhook)
+    assert.deepEqual([result.success, result.entity, result.record_id], [true, null, null])
     assert.equal((await call('GET', `${pathOf(webhook)}?token=wrong`)).status, 401)
     assert.equal((await call('PUT', `${pathOf(webhook)}?token=${webhook.secret}`, {})).status, 405)
   })
