@@ -51,7 +51,7 @@ export function mapPayload(
       ? { ...mapManually(payload, mapping.rules, kind), ...(request ? pingIn(request, chosen) : {}) }
       : mapAutomatically(payload, kind, headers, all, chosen)
   const keyed = found.skip ? found : withKeyAt(payload, found, deduplication)
-  // Of the chosen sender is also what has no known shape.
+  // A payload without a known shape is one of the chosen sender.
   const sent = withSender(keyed, chosen)
   const whole = isNothing(sent, mapping, kind, deduplication) ? nothingOf(sent, kind) : sent
   const mapped = withoutOthers(whole, also_writes)
