@@ -314,9 +314,16 @@ describe('the cleanup of a run', () => {
       id: 'each',
       type: 'for_each',
       config: { items: ['a', 'b', 'c', 'd'] },
-      undo: post('undo-each', '{{ nodes.each.output.results | map: "body" | map: "n" | reverse | join: "," }}'),
+      undo: post(
+        'undo-each',
+        '{{ nodes.each.output.results | map: "body" | map: "n" | reverse | join: "," }}',
+      ),
     }
-    const reserve: NodeSpec = { ...post('{{ item }}', '{{ item }}'), id: 'reserve', retry: { max_attempts: 1 } }
+    const reserve: NodeSpec = {
+      ...post('{{ item }}', '{{ item }}'),
+      id: 'reserve',
+      retry: { max_attempts: 1 },
+    }
     const id = await start({
       nodes: [undoable('charge'), each, reserve, call('close')],
       edges: [edge('charge', 'each'), edge('each', 'reserve', 'item'), edge('each', 'close', 'done')],

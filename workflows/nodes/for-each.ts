@@ -24,7 +24,9 @@ const outcome = z.strictObject({
         item: z
           .unknown()
           .optional()
-          .describe('The item, if it did not complete. Only the undo of a loop that ended early sees cancelled ones.'),
+          .describe(
+            'The item, if it did not complete. Only the undo of a loop that ended early sees cancelled ones.',
+          ),
         error: z.object({ code: z.string(), message: z.string() }).loose().optional(),
       }),
     )

@@ -55,9 +55,17 @@ describe('typed inputs of the workflow of an incoming webhook', () => {
     const webhook = await plain()
     const rest = { phone: null, guests: null, season: null }
     for (const [body, headers, inputs] of [
-      ['nights=3&pets=on&phone=&season=', FORM, { nights: 3, pets: true, phone: '', guests: null, season: null }],
+      [
+        'nights=3&pets=on&phone=&season=',
+        FORM,
+        { nights: 3, pets: true, phone: '', guests: null, season: null },
+      ],
       ['nights=2,5&pets=&guest=Ada', FORM, { ...rest, nights: 2.5, pets: false, guests: ['Ada'] }],
-      [{ nights: ' 4 ', pets: 'no', phone: 436601 }, {}, { ...rest, nights: 4, pets: false, phone: '436601' }],
+      [
+        { nights: ' 4 ', pets: 'no', phone: 436601 },
+        {},
+        { ...rest, nights: 4, pets: false, phone: '436601' },
+      ],
       [
         '<b><nights>5</nights><guest><name>Ada</name></guest><season>winter</season></b>',
         XML,
@@ -70,7 +78,11 @@ describe('typed inputs of the workflow of an incoming webhook', () => {
       ],
     ] as const) {
       const answer = await test.send(webhook, body, headers)
-      assert.deepEqual([answer.status, answer.body.message], [200, 'started a workflow'], JSON.stringify(body))
+      assert.deepEqual(
+        [answer.status, answer.body.message],
+        [200, 'started a workflow'],
+        JSON.stringify(body),
+      )
       assert.deepEqual((await newest()).inputs, inputs)
     }
     assert.equal(await problem(webhook), null)
