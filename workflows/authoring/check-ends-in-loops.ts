@@ -17,14 +17,14 @@ export function checkEndsInLoops({ definition, nodePath }: Lowered, bodies: Bodi
     if (loop === undefined || !endsWith || config.status !== undefined || endsWith(config) !== undefined)
       return []
     const what = isRepeat(byId.get(loop)!) ? 'turn' : 'item'
-    const into = edges.find(({ to }) => to === id)
+    const into = edges.find(({ from, to }) => to === id && from !== loop)
     return [
       {
         code: 'end_in_loop',
         message: `${id} ends the whole run as completed at the first ${what} that reaches it: the others of ${loop}, and what follows it, do not run`,
         path: `${nodePath(id)}/type`,
         node_id: id,
-        hint: `to end only the ${what}, ${into ? instead(into) : 'remove it'}; to end the run, set \`status: completed\` in the config of ${id}`,
+        hint: `${into ? `to end only the ${what}, ${instead(into)}` : `lead to what the ${what} is to do instead`}; to end the run, set \`status: completed\` in the config of ${id}`,
       },
     ]
   })
