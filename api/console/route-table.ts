@@ -40,8 +40,11 @@ import { signUpRoutes } from './pages/sign-up.tsx'
 import { usagePages } from './pages/usage.tsx'
 import { variablePages } from './pages/variables.tsx'
 import { workflowListPages } from './pages/workflow-list.tsx'
+import { workflowNodePages } from './pages/workflow-nodes.tsx'
 import { workflowPages } from './pages/workflow-page.tsx'
 import { workflowRunPages } from './pages/workflow-run.tsx'
+import { workflowTemplatePages } from './pages/workflow-templates.tsx'
+import { workflowTestPages } from './pages/workflow-test.tsx'
 import { workflowVersionPages } from './pages/workflow-versions.tsx'
 import type { ConsoleRoute } from './route.ts'
 
@@ -58,8 +61,11 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...recordFormPages,
   ...recordPages,
   ...workflowListPages,
+  ...workflowTemplatePages,
+  ...workflowNodePages,
   ...workflowPages,
   ...workflowVersionPages,
+  ...workflowTestPages,
   ...workflowRunPages,
   ...runListPages,
   ...runPages,
