@@ -4,6 +4,7 @@ import { analyticsPages } from './pages/analytics.tsx'
 import { analyticsExplorePages } from './pages/analytics-explore.tsx'
 import { auditLogPages } from './pages/audit-log.tsx'
 import { customFieldPages } from './pages/custom-fields.tsx'
+import { dealBoardPages } from './pages/deal-board.tsx'
 import { deletedRecordPages } from './pages/deleted-records.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { designRoutes } from './pages/design.tsx'
@@ -55,6 +56,7 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...resetRoutes,
   ...homeRoutes,
   ...recordListPages,
+  ...dealBoardPages,
   ...deletedRecordPages,
   ...duplicatePages,
   ...mergePages,

@@ -3,6 +3,7 @@
  * names, renews a page while its run goes on, checks a workflow as one types, moves deals.
  */
 
+import { startBoard } from './board.ts'
 import { startEditor } from './editor.ts'
 import { renewMain } from './swap.ts'
 
@@ -109,3 +110,4 @@ async function poll(ms: number) {
 }
 
 startEditor()
+startBoard()

@@ -14,6 +14,7 @@ const TEXTS: Record<string, string> = {
   resent: 'Sent again: see the newest delivery.',
   changed: 'Done. The page shows the new state.',
   started: 'The run has started.',
+  moved: 'Moved.',
   restored: 'Restored.',
   unlinked: 'The link is removed.',
   linked: 'Linked.',

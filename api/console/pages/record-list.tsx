@@ -162,27 +162,13 @@ function Header({ view, schema }: { view: View; schema: RecordSchema }) {
   const { entity, singular } = schema
   return (
     <PageHeader title={labelOf(entity)}>
+      {entity === 'deals' && <LinkButton href="/records/deals/board">Board</LinkButton>}
       {mayWrite(view, entity) && (
         <LinkButton href={`/records/${entity}/new`} look="primary" icon="plus">
           New {singular}
         </LinkButton>
       )}
     </PageHeader>
-  )
-}
-
-/** What else there is of a kind. */
-function Further({ view, kind }: { view: View; kind: KindName }) {
-  if (!mayWrite(view, kind)) return null
-  return (
-    <p class="muted">
-      {Object.hasOwn(DUPLICATES_BY, kind) && (
-        <>
-          <a href={`/records/${kind}/duplicates`}>Possible duplicates</a>,{' '}
-        </>
-      )}
-      <a href={`/records/${kind}/deleted`}>deleted {labelOf(kind).toLowerCase()}</a>
-    </p>
   )
 }
 
