@@ -10,7 +10,10 @@ import { deliveryPages } from './pages/deliveries.tsx'
 import { designRoutes } from './pages/design.tsx'
 import { duplicatePages } from './pages/duplicates.tsx'
 import { exchangeRatePages } from './pages/exchange-rates.tsx'
+import { exportPages } from './pages/export-list.tsx'
 import { homeRoutes } from './pages/home.tsx'
+import { importListPages } from './pages/import-list.tsx'
+import { importPages } from './pages/import-page.tsx'
 import { incomingLogPages } from './pages/incoming-logs.tsx'
 import { incomingPages } from './pages/incoming-webhooks.tsx'
 import { invitationPages } from './pages/invitations.tsx'
@@ -62,6 +65,9 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...mergePages,
   ...recordFormPages,
   ...recordPages,
+  ...importListPages,
+  ...importPages,
+  ...exportPages,
   ...workflowListPages,
   ...workflowTemplatePages,
   ...workflowNodePages,

@@ -35,6 +35,7 @@ const INSIGHT: Entry[] = [
   { href: '/knowledge', label: 'Knowledge', icon: 'library' },
 ]
 const HOME: Entry = { href: '/', label: 'Home', icon: 'house' }
+const FILES: Entry = { href: '/imports', label: 'Imports and exports', icon: 'inbox' }
 const SETTINGS: Entry = { href: '/settings', label: 'Settings', icon: 'settings' }
 const DOCUMENTATION: Entry = { href: '/docs/overview', label: 'Documentation', icon: 'book-open' }
 
@@ -70,7 +71,7 @@ function MainParts() {
   return (
     <>
       <Section entries={[HOME]} />
-      <Section title="Records" entries={records} />
+      <Section title="Records" entries={[...records, FILES]} />
       <Section title="Automation" entries={AUTOMATION} />
       <Section title="Insight" entries={INSIGHT} />
       <Section entries={[SETTINGS, DOCUMENTATION]} />

@@ -15,6 +15,8 @@ const TEXTS: Record<string, string> = {
   changed: 'Done. The page shows the new state.',
   started: 'The run has started.',
   moved: 'Moved.',
+  exporting: 'The export has begun: its file appears here.',
+  undone: 'The undo has begun. It goes on by itself.',
   restored: 'Restored.',
   unlinked: 'The link is removed.',
   linked: 'Linked.',
