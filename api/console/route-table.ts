@@ -37,6 +37,7 @@ import { reportPages } from './pages/reports.tsx'
 import { resetRoutes } from './pages/reset.tsx'
 import { runListPages } from './pages/run-list.tsx'
 import { runPages } from './pages/run-page.tsx'
+import { searchPages } from './pages/search.tsx'
 import { secretPages } from './pages/secrets.tsx'
 import { settingsRoutes } from './pages/settings.tsx'
 import { signInRoutes } from './pages/sign-in.tsx'
@@ -58,6 +59,7 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...signUpRoutes,
   ...resetRoutes,
   ...homeRoutes,
+  ...searchPages,
   ...recordListPages,
   ...dealBoardPages,
   ...deletedRecordPages,

@@ -1,10 +1,11 @@
 /**
  * What the pages do beyond HTML. Every page works without it: it copies, keeps a form from being sent twice, suggests
- * names, renews a page while its run goes on, checks a workflow as one types, moves deals.
+ * names, renews a page while its run goes on, checks a workflow as one types, moves deals, and finds by ⌘K.
  */
 
 import { startBoard } from './board.ts'
 import { startEditor } from './editor.ts'
+import { startPalette } from './palette.ts'
 import { renewMain } from './swap.ts'
 
 // The buttons that need this script are shown.
@@ -111,3 +112,4 @@ async function poll(ms: number) {
 
 startEditor()
 startBoard()
+startPalette()
