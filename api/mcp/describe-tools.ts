@@ -123,7 +123,7 @@ function genericArguments(name: ToolName, own: readonly Operation[]) {
       ...(related && {
         related_to: {
           type: 'object',
-          description: 'Only records that are associated with this one.',
+          description: 'Only records associated with this one.',
           properties: { kind: { type: 'string', enum: records }, id: { type: 'string' } },
           required: ['kind', 'id'],
         },
@@ -143,7 +143,7 @@ const UNSHOWN = ['offset']
 
 const parentNote = (argument: string) =>
   argument === 'entity'
-    ? 'The kind of record that a custom field belongs to.'
+    ? 'The kind of record of a custom field.'
     : `If the kind is below it: ${argument}.`
 
 const FIELDS = {
