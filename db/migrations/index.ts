@@ -33,6 +33,7 @@ import * as taskReminderMails from './0031_task_reminder_mails.ts'
 import * as consents from './0032_consents.ts'
 import * as unsummedAmounts from './0033_unsummed_amounts.ts'
 import * as exchangeRates from './0034_exchange_rates.ts'
+import * as lists from './0036_lists.ts'
 
 /**
  * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
@@ -94,4 +95,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0032_consents', consents],
   ['0033_unsummed_amounts', unsummedAmounts],
   ['0034_exchange_rates', exchangeRates],
+  ['0036_lists', lists],
 ]
