@@ -29,6 +29,7 @@ const RECORDS = [
   'Pipelines',
   'Exchange rates',
   'Views',
+  'Lists',
   'Bulk jobs',
   'Imports',
   'Exports',

@@ -132,6 +132,7 @@ describe('the example responses of the document', () => {
     await customFields()
     await pipelines()
     await views()
+    await lists(contact)
     await members()
     await keys()
     await secrets()
@@ -323,6 +324,18 @@ describe('the example responses of the document', () => {
     await example('getView', { params })
     await example('updateView', { params })
     await example('deleteView', { params })
+  }
+
+  async function lists(contact: string) {
+    const { id: list_id } = await example('createList')
+    const params = { list_id }
+    await example('listLists')
+    await example('getList', { params })
+    await example('updateList', { params })
+    await example('deleteList', { params })
+    const fixed = await call('createList', { body: { entity: 'contacts', name: 'Guests', type: 'static' } })
+    const body = { add: [contact] }
+    await example('changeListMembers', { params: { list_id: fixed.id }, body })
   }
 
   async function members() {
