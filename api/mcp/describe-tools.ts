@@ -142,9 +142,7 @@ function genericArguments(name: ToolName, own: readonly Operation[]) {
 const UNSHOWN = ['offset']
 
 const parentNote = (argument: string) =>
-  argument === 'entity'
-    ? 'The kind of record of a custom field.'
-    : `If the kind is below it: ${argument}.`
+  argument === 'entity' ? 'The kind of record of a custom field.' : `For kinds below it: ${argument}.`
 
 const FIELDS = {
   type: 'object',

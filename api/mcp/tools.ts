@@ -73,7 +73,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   get_node_types: {
     title: 'Node types of workflows',
     description:
-      'Lists the types of nodes that a workflow is made of, or retrieves one with its config schema, output and example. Read get_authoring_guide first.',
+      'Lists the node types of workflows, or retrieves one with its config schema, output and example. Read get_authoring_guide first.',
     defaults: ['get_node_type', 'list_node_types'],
   },
   get_authoring_guide: {
@@ -85,7 +85,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   validate_workflow: {
     title: 'Validate a workflow',
     description:
-      'Checks a YAML spec and lists all errors and warnings, each with its line and often the text to write instead. Saves nothing. Repeat until `valid` is true, then create_workflow.',
+      'Checks a YAML spec and lists all errors and warnings, each with its line and often what to write instead. Saves nothing. Repeat until `valid` is true, then create_workflow.',
     example: { spec: 'name: Greet\nnodes: …' },
   },
   create_workflow: {

@@ -32,7 +32,9 @@ const tag = 'Lists'
 const members = {
   name: z.string().trim().min(1).max(200),
   description: z.string().trim().max(2_000).nullable(),
-  query: storedQuery(LISTS).describe('Of a filter list: filters and `q`, as parameters of the list of records.'),
+  query: storedQuery(LISTS).describe(
+    'Filters and `q` of a filter list, as parameters of the list of records.',
+  ),
 }
 
 /** Parameters that a filter has no use for, each with the reason. */
@@ -103,7 +105,9 @@ const list = z
     query: z.record(z.string(), z.union([z.string(), z.array(z.string())])).nullable(),
     status: z
       .enum(['ready', 'filling', 'failed'])
-      .describe('`filling`: records are compared for the first time, without events; `failed`: see `problem`.'),
+      .describe(
+        '`filling`: records are compared for the first time, without events; `failed`: see `problem`.',
+      ),
     problem: z.string().nullable(),
     member_count: z.int(),
     path: z.string().describe('The list of its members, to be appended to the base address.'),
@@ -292,7 +296,8 @@ function checkedFilter({ entity, type }: List, query: StoredQuery): ListFilter {
   return result.value as ListFilter
 }
 
-const statusOf = ({ problem, filled_at }: List) => (problem !== null ? 'failed' : filled_at ? 'ready' : 'filling')
+const statusOf = ({ problem, filled_at }: List) =>
+  problem !== null ? 'failed' : filled_at ? 'ready' : 'filling'
 
 function present(row: List) {
   const { filled_at: _, ...shown } = row

@@ -128,7 +128,10 @@ async function read(tx: Tenant, kind: KindName, query: Omit<ListQuery, 'limit' |
   const rated = await withRates(tx, definition, ordered, query.rates)
   const zone = await zoneOfFilters(tx, definition, filters, query.time_zone)
   const dated = withToday(definition, rated.filters, zone)
-  const found = [...filterConditions(tx, definition, { match, filters: dated, zone }), ...wordConditions(wordsOf(query))]
+  const found = [
+    ...filterConditions(tx, definition, { match, filters: dated, zone }),
+    ...wordConditions(wordsOf(query)),
+  ]
   return { filters, sortTypes, rated, zone, found }
 }
 
@@ -180,7 +183,11 @@ function positionOf(keys: SortKey[], row: Row) {
 }
 
 /** The condition of `related`. */
-const relatedTo = (tx: Tenant, kind: KindName, { entity, id }: { entity: KindName; id: string }): Fragment => ({
+const relatedTo = (
+  tx: Tenant,
+  kind: KindName,
+  { entity, id }: { entity: KindName; id: string },
+): Fragment => ({
   sql: `id in (
     select b_id from associations where organization_id = ? and a_id = ? and a_entity = ? and b_entity = ?
     union all

@@ -19,7 +19,11 @@ describe('lists of records and their events', function () {
     const webhook = await on.createWebhook({ events: ['list.*'] })
     const filter = { entity: 'deals', name: 'Large', type: 'filter', query: { 'amount[gte]': 1000 } }
     const { id } = await call('POST', '/lists', filter)
-    const other = await call('POST', '/lists', { ...filter, name: 'Any', query: { 'amount[is_null]': false } })
+    const other = await call('POST', '/lists', {
+      ...filter,
+      name: 'Any',
+      query: { 'amount[is_null]': false },
+    })
     for (const list of [id, other.id]) await filled(list)
     const { workflow_id } = await call('POST', '/workflows', {
       spec: `name: Greet
@@ -34,7 +38,10 @@ outputs: {deal: "{{ nodes.keep.output.deal }}", name: "{{ nodes.keep.output.name
     })
     await call('POST', `/workflows/${workflow_id}/activate`)
     const deal = await call('POST', '/objects/deals', { name: 'Engine', amount: 10 })
-    await until(async () => (await memberEvents(on.db, other.id)).length === 1, 'the entry into the other list')
+    await until(
+      async () => (await memberEvents(on.db, other.id)).length === 1,
+      'the entry into the other list',
+    )
     assert.deepEqual(await runsOf(workflow_id), [])
     await call('PATCH', `/objects/deals/${deal.id}`, { amount: 5000 })
     const run = await until(

@@ -125,7 +125,9 @@ const AGAIN_MINUTES = 60
  */
 export async function settleOrNote(tx: Tenant, list: ComparedList, ids: string[]): Promise<MemberChange[]> {
   try {
-    return await savepoint(tx, (inner) => settleFilterList(inner, { ...list, selection: list.selection! }, ids))
+    return await savepoint(tx, (inner) =>
+      settleFilterList(inner, { ...list, selection: list.selection! }, ids),
+    )
   } catch (error) {
     const problem = problemOf(error)
     if (problem === undefined) throw error

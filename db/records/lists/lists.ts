@@ -27,7 +27,7 @@ export interface List {
   name: string
   description: string | null
   type: ListType
-  /** Of a filter list: the parameters of the list of records, as sent. */
+  /** The parameters of a filter list: those of the list of records, as sent. */
   query: Record<string, string | string[]> | null
   member_count: number
   /** When it had its members: the end of the first comparison of a filter list with all records; null before. */
@@ -97,10 +97,7 @@ export async function getList(tx: Tenant, id: string): Promise<List> {
 }
 
 /** Throws `validation_error` for a filter, `conflict` above `MAX_LISTS`, `plan_limit`. */
-export async function createList(
-  tx: Tenant,
-  { entity, name, description, filter }: NewList,
-): Promise<List> {
+export async function createList(tx: Tenant, { entity, name, description, filter }: NewList): Promise<List> {
   const given = filter
     ? await filterColumns(tx, entity, filter)
     : { type: 'static' as const, filled_at: tx.trx.fn.now() }

@@ -44,7 +44,7 @@ export async function changeMembers(
   )
   const changes: MemberChange[] = [
     ...added.rows.map(({ record_id }) => ({ list, record_id, entered: true })),
-    // Of a deleted record, the event was raised with its deletion.
+    // The event of a deleted record was raised with its deletion.
     ...removed.rows.flatMap(({ record_id, entered }) => (entered ? { list, record_id, entered: false } : [])),
   ]
   await completeChanges(tx, changes, { cause: 'members' })

@@ -144,7 +144,8 @@ export async function completeChanges(
 
 async function countMembers(tx: Tenant, changes: readonly MemberChange[]): Promise<void> {
   const counts = new Map<string, number>()
-  for (const { list, entered } of changes) counts.set(list.id, (counts.get(list.id) ?? 0) + (entered ? 1 : -1))
+  for (const { list, entered } of changes)
+    counts.set(list.id, (counts.get(list.id) ?? 0) + (entered ? 1 : -1))
   if (counts.size === 0) return
   await tx.trx.raw(
     `update lists l set member_count = member_count + c.n

@@ -132,7 +132,6 @@ describe('the example responses of the document', () => {
     await customFields()
     await pipelines()
     await views()
-    await lists(contact)
     await members()
     await keys()
     await secrets()
@@ -156,6 +155,7 @@ describe('the example responses of the document', () => {
     await signUps()
     await knowledge()
     await schedules()
+    await lists()
 
     const previews = Object.keys(answers).filter((name) => name.endsWith('Preview') && !operations.has(name))
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
@@ -326,7 +326,7 @@ describe('the example responses of the document', () => {
     await example('deleteView', { params })
   }
 
-  async function lists(contact: string) {
+  async function lists() {
     const { id: list_id } = await example('createList')
     const params = { list_id }
     await example('listLists')
@@ -334,7 +334,8 @@ describe('the example responses of the document', () => {
     await example('updateList', { params })
     await example('deleteList', { params })
     const fixed = await call('createList', { body: { entity: 'contacts', name: 'Guests', type: 'static' } })
-    const body = { add: [contact] }
+    const contact = await call('createContact')
+    const body = { add: [contact.id] }
     await example('changeListMembers', { params: { list_id: fixed.id }, body })
   }
 

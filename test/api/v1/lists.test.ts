@@ -69,9 +69,15 @@ describe('lists of records', () => {
     const [a] = [await contact(), await contact()]
     const { id } = await done('POST', '/v1/lists', { entity: 'contacts', name: 'Few', type: 'static' })
     await done('POST', `/v1/lists/${id}/members`, { add: [a] })
-    const preview = await done('POST', '/v1/objects/contacts/bulk', { action: 'delete', query: { list_id: id } })
+    const preview = await done('POST', '/v1/objects/contacts/bulk', {
+      action: 'delete',
+      query: { list_id: id },
+    })
     assert.deepEqual([preview.preview.count, preview.preview.record_ids], [1, [a]])
-    assert.equal((await send('POST', '/v1/exports', { entity: 'contacts', query: { list_id: id } })).status, 201)
+    assert.equal(
+      (await send('POST', '/v1/exports', { entity: 'contacts', query: { list_id: id } })).status,
+      201,
+    )
   })
 
   it('are changed, and deleted while their records stay', async () => {
@@ -108,7 +114,7 @@ describe('lists of records', () => {
   it('are refused with what to write instead', async () => {
     const of = { entity: 'contacts', name: 'x' }
     const filter = { ...of, type: 'filter' }
-    assert.deepEqual(await issuesOf({ ...of }), [['body.type', 'is required']])
+    assert.deepEqual(await issuesOf({ ...of }), [['body.type', 'required']])
     assert.deepEqual(await issuesOf(filter), [['body.query', 'is required for a list of the type filter']])
     assert.deepEqual(await issuesOf({ ...of, type: 'static', query: { q: 'x' } }), [
       ['body.query', 'is only of lists of the type filter'],
@@ -126,7 +132,10 @@ describe('lists of records', () => {
     assert.deepEqual(await issuesOf({ ...filter, query: { colour: 'red' } }), [
       ['body.query.colour', 'unknown parameter'],
     ])
-    assert.match((await issuesOf({ ...filter, query: { owner_id: 'me' } }))[0].join(), /me is the signed-in user/)
+    assert.match(
+      (await issuesOf({ ...filter, query: { owner_id: 'me' } }))[0].join(),
+      /me is the signed-in user/,
+    )
 
     const { id } = await done('POST', '/v1/lists', { ...of, type: 'static' })
     const members = `/v1/lists/${id}/members`

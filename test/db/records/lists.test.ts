@@ -74,13 +74,19 @@ describe('lists of records', () => {
     await settleLists(db)
     await settleLists(db)
     const events = await memberEvents(db, id)
-    assert.deepEqual(new Set(shown(events)), new Set([
-      ['list.entered', next.id, 'record'],
-      ['list.left', made.id, 'record'],
-    ]))
+    assert.deepEqual(
+      new Set(shown(events)),
+      new Set([
+        ['list.entered', next.id, 'record'],
+        ['list.left', made.id, 'record'],
+      ]),
+    )
     assert.equal(events.length, 2)
     const [left] = events.filter(({ name }) => name === 'list.left')
-    assert.deepEqual([left!.data.list, left!.data.entity, left!.data.record.stage], [{ id, name: 'List' }, 'deals', 'lost'])
+    assert.deepEqual(
+      [left!.data.list, left!.data.entity, left!.data.record.stage],
+      [{ id, name: 'List' }, 'deals', 'lost'],
+    )
     assert.deepEqual(await idsOf(records, 'deals', { list_id: id }), [old.id, next.id].sort())
     assert.equal((await list(id)).member_count, 2)
   })
@@ -140,8 +146,8 @@ describe('lists of records', () => {
             }),
           })
           for (const one of first) deals.push((await on.create('deals', given(one))).id)
-          const lists = []
-          for (const one of queries) lists.push({ query: one, ...(await add(on, 'deals', one)) })
+          const lists: { id: string; query: Record<string, string> }[] = []
+          for (const query of queries) lists.push({ id: (await add(on, 'deals', query)).id, query })
           const fixed = await add(on, 'deals')
           await on.tenant((tx) => changeMembers(tx, fixed.id, { add: deals, remove: [] }))
           await settleLists(db)
@@ -157,17 +163,21 @@ describe('lists of records', () => {
               else if (one.do === 'link') await on.link('deals', at, 'contacts', contact.id)
               else if (one.do === 'merge')
                 await on.tenant((tx) => mergeRecords(tx, 'deals', at, deals[one.from % deals.length]!))
-              else if (one.do === 'company') await on.update('companies', companies[0]!.id, { industry: one.industry })
+              else if (one.do === 'company')
+                await on.update('companies', companies[0]!.id, { industry: one.industry })
               else await settleLists(db)
             } catch (error) {
-              // Of a deleted record, or with itself.
+              // The record is deleted, or merged with itself.
               assert.match(String((error as { type?: string }).type), /not_found|validation_error/)
             }
           }
           // As an hour later.
-          await db.system('lists').where({ organization_id: own, drifts: true }).update({ due_at: new Date() })
+          await db
+            .system('lists')
+            .where({ organization_id: own, drifts: true })
+            .update({ due_at: new Date() })
           await settleLists(db, { page: 3 })
-          for (const { id, query } of [...lists, { ...fixed, query: { list_id: fixed.id } }]) {
+          for (const { id, query } of [...lists, { id: fixed.id, query: { list_id: fixed.id } }]) {
             const expected = await idsOf(on, 'deals', query)
             assert.deepEqual(await idsOf(on, 'deals', { list_id: id }), expected, JSON.stringify(query))
             const { member_count } = await on.tenant((tx) => getList(tx, id))
@@ -213,10 +223,13 @@ describe('lists of records', () => {
       ['list.left', a!.id, 'record'],
       ['list.entered', a!.id, 'record'],
     ])
-    assert.deepEqual(new Set(events.slice(4)), new Set([
-      ['list.entered', c!.id, 'record'],
-      ['list.left', b!.id, 'record'],
-    ]))
+    assert.deepEqual(
+      new Set(events.slice(4)),
+      new Set([
+        ['list.entered', c!.id, 'record'],
+        ['list.left', b!.id, 'record'],
+      ]),
+    )
     assert.deepEqual(await change(id, { remove: [a!.id, b!.id, c!.id] }), [
       { id: a!.id, status: 'removed' },
       { id: b!.id, status: 'removed' },
@@ -235,7 +248,10 @@ describe('lists of records', () => {
     const [queued] = await listQueuedChanges(db.system, 10)
     const compare = () => db.tenant(organizationId, SYSTEM, (tx) => compareChanges(tx, queued!.ids))
     const compared = await Promise.all([compare(), compare(), compare()])
-    assert.equal(compared.reduce((sum, n) => sum + n), queued!.ids.length)
+    assert.equal(
+      compared.reduce((sum, n) => sum + n),
+      queued!.ids.length,
+    )
     assert.equal((await memberEvents(db, id)).length, 5)
   })
 
@@ -309,7 +325,7 @@ describe('lists of records', () => {
     const { id } = await add(records, 'deals', { 'custom_fields.size[contains]': 'l' })
     await settleLists(db)
     const row = () => db.system('lists').where({ id })
-    await records.tenant((tx) => createDefinition(tx, 'deals', { name: 'size', type: 'number' } as never))
+    await records.tenant((tx) => createDefinition(tx, 'deals', 'size', { type: 'number' }))
     await records.create('deals', { name: 'A' })
     await settleLists(db)
     assert.match((await list(id)).problem!, /contains is not an operator of the type number/)
@@ -346,14 +362,20 @@ describe('lists of records', () => {
     await settleLists(db)
     const rows = () => db.system('list_members').where({ list_id: id })
     assert.equal((await rows()).length, 1, 'until then, a restore brings it back')
-    await db.system('contacts').where({ id: contact.id }).update({ deleted_at: new Date(0) })
+    await db
+      .system('contacts')
+      .where({ id: contact.id })
+      .update({ deleted_at: new Date(0) })
     await purgeDeletedOf(db.system, organizationId)
     assert.deepEqual(await rows(), [])
     assert.equal((await list(id)).member_count, 0)
   })
 
   it('by a filter are limited by the plan', async () => {
-    await db.system('organizations').where({ id: organizationId }).update({ limits: { filter_lists: 2 } })
+    await db
+      .system('organizations')
+      .where({ id: organizationId })
+      .update({ limits: { filter_lists: 2 } })
     const query = { stage: 'won' }
     await add(records, 'deals', query)
     const { id } = await add(records, 'deals', query)
