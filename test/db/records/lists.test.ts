@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
+import { eraseContact } from '../../../db/erasure/erasures.ts'
 import { SYSTEM } from '../../../db/model/actor.ts'
 import type { KindName } from '../../../db/model/records/kind.ts'
 import { createDefinition } from '../../../db/records/custom-fields/definitions.ts'
@@ -11,6 +12,7 @@ import { mergeRecords } from '../../../db/records/merge.ts'
 import { purgeDeletedOf } from '../../../db/records/purge.ts'
 import type { Selection } from '../../../db/records/selection.ts'
 import { updateRecord } from '../../../db/records/update.ts'
+import { untilBlocked } from '../../support/blocked.ts'
 import { createOrganization, createTestDatabase, type TestDatabase } from '../../support/database.ts'
 import { matchAll, memberEvents, settleLists } from '../../support/record-lists.ts'
 import { filtersOf, recordsOf, type TestRecords } from '../../support/records.ts'
@@ -193,7 +195,7 @@ describe('lists of records', () => {
           }
         },
       ),
-      { numRuns: 25 },
+      { numRuns: 15 },
     )
   })
 
@@ -368,6 +370,24 @@ describe('lists of records', () => {
       .update({ deleted_at: new Date(0) })
     await purgeDeletedOf(db.system, organizationId)
     assert.deepEqual(await rows(), [])
+    assert.equal((await list(id)).member_count, 0)
+  })
+
+  it('keep nothing of a person who is erased while the record is compared', async () => {
+    const { id } = await add(records, 'contacts', { lead_status: 'new' })
+    await settleLists(db)
+    const contact = await records.create('contacts', { first_name: 'Eve', lead_status: 'new' })
+    await matchAll(db)
+    const [queued] = await listQueuedChanges(db.system, 10)
+    let compared: Promise<number> | undefined
+    await records.tenant(async (tx) => {
+      await eraseContact(tx, contact.id, { byName: false })
+      compared = db.tenant(organizationId, SYSTEM, (other) => compareChanges(other, queued!.ids))
+      await untilBlocked(db)
+    })
+    assert.equal(await compared, queued!.ids.length)
+    assert.deepEqual(await memberEvents(db, id), [])
+    assert.equal(await db.system('list_members').where({ list_id: id }).first('record_id'), undefined)
     assert.equal((await list(id)).member_count, 0)
   })
 
