@@ -35,11 +35,8 @@ import * as unsummedAmounts from './0033_unsummed_amounts.ts'
 import * as exchangeRates from './0034_exchange_rates.ts'
 import * as lists from './0036_lists.ts'
 
-/**
- * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
- * becomes the newest one.
- */
-export const BASELINE = '0013_reports'
+/** The last migration of the last release. Migrations up to it are never edited. */
+export const BASELINE = '0034_exchange_rates'
 
 /**
  * In order. A released migration is never edited; a new migration changes the schema again. There is no down migration:
