@@ -33,6 +33,7 @@ import * as taskReminderMails from './0031_task_reminder_mails.ts'
 import * as consents from './0032_consents.ts'
 import * as unsummedAmounts from './0033_unsummed_amounts.ts'
 import * as exchangeRates from './0034_exchange_rates.ts'
+import * as incomingSenders from './0035_incoming_senders.ts'
 import * as lists from './0036_lists.ts'
 
 /** The last migration of the last release. Migrations up to it are never edited. */
@@ -92,5 +93,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0032_consents', consents],
   ['0033_unsummed_amounts', unsummedAmounts],
   ['0034_exchange_rates', exchangeRates],
+  ['0035_incoming_senders', incomingSenders],
   ['0036_lists', lists],
 ]
