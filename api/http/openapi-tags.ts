@@ -64,7 +64,7 @@ const DESCRIPTIONS: Record<string, string> = {
   Pipelines: 'Deals move through the stages of a pipeline until they are won or lost.',
   'Exchange rates': 'What amounts of other currencies are worth in that of the organization.',
   Views: 'Saved filters, sorts and columns of lists: own ones, and shared ones.',
-  Lists: 'Sets of records of one kind: chosen ones, or those that match a filter.',
+  Lists: 'Sets of records of one kind, chosen or by a filter.',
   'Bulk jobs': 'Updates, deletions and reassignments of many records by filter, and their undos.',
   Imports: 'Imports of CSV files, run in the background.',
   Exports: 'Exports to CSV files, run in the background.',

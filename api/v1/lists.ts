@@ -32,9 +32,7 @@ const tag = 'Lists'
 const members = {
   name: z.string().trim().min(1).max(200),
   description: z.string().trim().max(2_000).nullable(),
-  query: storedQuery(LISTS).describe(
-    'Filters and `q` of a filter list, as parameters of the list of records.',
-  ),
+  query: storedQuery(LISTS).describe('Filters and `q`, as parameters of the list.'),
 }
 
 /** Parameters that a filter has no use for, each with the reason. */
@@ -105,9 +103,7 @@ const list = z
     query: z.record(z.string(), z.union([z.string(), z.array(z.string())])).nullable(),
     status: z
       .enum(['ready', 'filling', 'failed'])
-      .describe(
-        '`filling`: records are compared for the first time, without events; `failed`: see `problem`.',
-      ),
+      .describe('`filling`: not all records were compared yet; `failed`: see `problem`.'),
     problem: z.string().nullable(),
     member_count: z.int(),
     path: z.string().describe('The list of its members, to be appended to the base address.'),
@@ -122,7 +118,7 @@ const list = z
 const ids = z.array(z.uuid().toLowerCase())
 const memberChange = z
   .strictObject({
-    add: ids.default([]).describe('Ids of records.'),
+    add: ids.default([]),
     remove: ids.default([]),
   })
   .superRefine(({ add, remove }, ctx) => {
@@ -177,7 +173,7 @@ export const listRoutes: Route[] = [
     tag,
     summary: 'Create a list of records',
     description:
-      'Its members are the records of its `path`, and of `list_id=` in every list, export and bulk job. `list.entered` and `list.left` tell of them. A filter list is filled first, without events.',
+      '`path` of the response, and `list_id=` in any list, has its members; `list.entered` and `list.left` tell of them, but not while it is filled.',
     body: newList,
     response: { status: 201, schema: list },
     example: {
@@ -214,8 +210,7 @@ export const listRoutes: Route[] = [
     id: 'updateList',
     grows: true,
     summary: 'Update a list of records',
-    description:
-      'Absent members are unchanged. `query` is replaced as a whole: all records are compared with it, without events.',
+    description: 'Absent members are unchanged; `query` is replaced as a whole, and the list filled anew.',
     body: listPatch,
     response: { status: 200, schema: list },
     example: { name: 'Leads of this week' },
@@ -238,7 +233,7 @@ export const listRoutes: Route[] = [
     scope: { ofRecords: 'write' },
     id: 'deleteList',
     summary: 'Delete a list of records',
-    description: 'Its records stay. No events are raised.',
+    description: 'Its records stay.',
     response: deletion('record_list'),
     ifMatch: true,
     handler: async ({ params, headers, tenant, requireScopes }) => {
@@ -257,7 +252,7 @@ export const listRoutes: Route[] = [
     grows: ({ add }) => add.length > 0,
     tag,
     summary: 'Add and remove members of a static list',
-    description: `Up to ${MAX_CHANGED} records. Idempotent: \`unchanged\` are those that were in the list, or not in it, before.`,
+    description: `Idempotent; up to ${MAX_CHANGED} records.`,
     body: memberChange,
     response: { status: 200, schema: memberResults },
     example: { add: ['01890a5d-ac96-774b-bcce-b302099a8057'] },
