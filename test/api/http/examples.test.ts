@@ -329,6 +329,7 @@ describe('the example responses of the document', () => {
   async function lists() {
     const { id: list_id } = await example('createList')
     const params = { list_id }
+    await untilAnswer('getList', { params }, ({ status }) => status === 'ready')
     await example('listLists')
     await example('getList', { params })
     await example('updateList', { params })
