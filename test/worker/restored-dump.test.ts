@@ -6,9 +6,9 @@ import { fileURLToPath } from 'node:url'
 import { Client, Connection } from '@temporalio/client'
 import pg from 'pg'
 import { copyRun } from '../support/copy-run.ts'
-import { readDoc } from '../support/doc-pages.ts'
+import { documentedCommand } from '../support/doc-pages.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { installedPostgres, startInstalledPostgres } from '../support/installed-postgres.ts'
+import { installedPostgres, loginsOf, startInstalledPostgres } from '../support/installed-postgres.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
 import { plantedKey } from '../support/planted.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
@@ -32,14 +32,6 @@ const SLEEPS = `name: Sleeps
 nodes:
   pause: {type: delay, config: {for: 30d}}
 `
-
-/** The arguments that docs/operations.md gives a program, with this URL and file in place of its own. */
-function documented(program: string, { owner, dump }: { owner: string; dump: string }): string[] {
-  const [, words] = new RegExp(`^${program} (.+)$`, 'm').exec(readDoc('docs/operations.md'))!
-  return words!
-    .split(' ')
-    .map((word) => word.replace('"$DATABASE_OWNER_URL"', () => owner).replace('agx.dump', () => dump))
-}
 
 /** The procedure of docs/operations.md under "Backup of a deployment", with the programs of an installed PostgreSQL. */
 describe('a dump that is restored into a new cluster, with an empty Temporal', function () {
@@ -76,15 +68,9 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
   ): Promise<Deployment> {
     const [postgres, temporal] = await Promise.all([startInstalledPostgres(programs!), startOwnTemporal()])
     stops.push(postgres.stop, temporal.stop)
-    const login = (role: string) => {
-      const url = new URL(postgres.url)
-      url.username = role
-      url.password = randomBytes(12).toString('hex')
-      return url.href
-    }
-    const databaseUrl = login('agx_app')
+    const { DATABASE_URL: databaseUrl, DATABASE_SYSTEM_URL } = loginsOf(postgres.url)
     const env = {
-      DATABASE_SYSTEM_URL: login('agx_system'),
+      DATABASE_SYSTEM_URL,
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_TASK_QUEUE: taskQueue,
       SECRETS_KEY: secretsKey,
@@ -173,13 +159,13 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     })
     const dumped = await counts(before.owner)
     // While everything runs.
-    execFileSync(join(programs!, 'pg_dump'), documented('pg_dump', { owner: before.owner, dump }))
+    execFileSync(join(programs!, 'pg_dump'), documentedCommand('pg_dump', { owner: before.owner, dump }))
     for (const { child } of [before.worker, before.api]) child.kill('SIGKILL')
     await before.temporal.stop()
 
     let restored: Record<string, number> | undefined
     const restore = async (owner: string) => {
-      execFileSync(join(programs!, 'pg_restore'), documented('pg_restore', { owner, dump }))
+      execFileSync(join(programs!, 'pg_restore'), documentedCommand('pg_restore', { owner, dump }))
       restored = await counts(owner)
     }
     const after = await deploy({ TEMPORAL_ADOPT: 'true' }, restore)
