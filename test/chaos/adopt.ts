@@ -87,7 +87,9 @@ async function allInTemporal({ system, load, say }: Situation, open: string[]): 
           `${missing.size} of ${open.length} open runs are not in Temporal after ${FOUND_MS / 1_000} s: ${[...missing].slice(0, EXAMPLES)}`,
         )
     }
-    say(`  each of ${open.length} open runs is in Temporal after ${((Date.now() - since) / 1_000).toFixed(1)} s`)
+    say(
+      `  each of ${open.length} open runs is in Temporal after ${((Date.now() - since) / 1_000).toFixed(1)} s`,
+    )
   } finally {
     await connection.close()
   }

@@ -32,7 +32,9 @@ export const rollingRestart: Fault = {
       const acknowledged = acknowledgedIn(ledger) - before.acknowledged
       say(`  behind the balancer ${acknowledged} requests were acknowledged, ${failed} attempts failed`)
       if (failed > 0 || acknowledged === 0)
-        throw new Error(`${failed} attempts failed behind the balancer, and ${acknowledged} were acknowledged`)
+        throw new Error(
+          `${failed} attempts failed behind the balancer, and ${acknowledged} were acknowledged`,
+        )
     } finally {
       target.apiUrls = direct
       load.begun.push(pause(CLOSE_MS).then(() => balancer.close()))

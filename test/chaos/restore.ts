@@ -30,9 +30,11 @@ export const postgresRestored: Fault = {
 /** The procedure of docs/operations.md under "Backup of a deployment". */
 export const dumpRestored: Fault = {
   name: 'restore',
-  title: 'all is killed; a dump of ten seconds before is restored into a new database, with an empty Temporal',
+  title:
+    'all is killed; a dump of ten seconds before is restored into a new database, with an empty Temporal',
   kind: 'loss',
-  missing: () => (installedPostgres() ? undefined : 'no PostgreSQL is installed, with pg_dump and pg_restore'),
+  missing: () =>
+    installedPostgres() ? undefined : 'no PostgreSQL is installed, with pg_dump and pg_restore',
   system: { postgres: ownPostgres },
   async strike(on) {
     const { system } = on

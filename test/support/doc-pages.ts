@@ -19,7 +19,10 @@ export const docPages = (): string[] => [
 export const readDoc = (page: string): string => readFileSync(ROOT + page, 'utf8')
 
 /** The arguments that docs/operations.md gives a program of PostgreSQL, with this URL and file in place of its own. */
-export function documentedCommand(program: string, { owner, dump }: { owner: string; dump: string }): string[] {
+export function documentedCommand(
+  program: string,
+  { owner, dump }: { owner: string; dump: string },
+): string[] {
   const [, words] = new RegExp(`^${program} (.+)$`, 'm').exec(readDoc('docs/operations.md'))!
   return words!
     .split(' ')

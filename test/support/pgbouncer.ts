@@ -26,7 +26,10 @@ export interface PgBouncer {
 }
 
 /** A PgBouncer in front of the server of a database. */
-export async function startPgBouncer(databaseUrl: string, mode: 'session' | 'transaction'): Promise<PgBouncer> {
+export async function startPgBouncer(
+  databaseUrl: string,
+  mode: 'session' | 'transaction',
+): Promise<PgBouncer> {
   const target = new URL(databaseUrl)
   const { username, password, hostname, port: serverPort, pathname } = target
   const folder = temporaryFolder()

@@ -252,7 +252,7 @@ describe('settings.cancel_on', () => {
     const [overtaken, other] = both as [string, string]
     const { status, error } = await untilRun(suite.db, overtaken)
     assert.equal(status, 'cancelled')
-    assert.match(error.message, new RegExp(`cancelled by the event order\\.overtook ${event}`))
+    assert.match(error!.message, new RegExp(`cancelled by the event order\\.overtook ${event}`))
     assert.deepEqual(await nodeStatuses(suite.db, overtaken), {}, 'no node has begun')
     await until(async () => (await nodeStatuses(suite.db, other)).sleep === 'waiting')
     assert.equal(await statusOf(other), 'running')
