@@ -108,8 +108,9 @@ describe(`a run that begins after ${OPEN} events that would have cancelled it`, 
     const statements = await statementsOf(db, (on) =>
       on.tenant(organizationId, testActor, (tx) => overtakenBy(tx, run)),
     )
-    assert.equal(statements.length, 1)
-    const { rows } = await db.asOwner((client) => planInTenant(client, organizationId, statements[0]!))
+    let rows = 0
+    for (const statement of statements)
+      rows += (await db.asOwner((client) => planInTenant(client, organizationId, statement))).rows
     assert.ok(rows < 20, `${rows}`)
   })
 })
