@@ -1,15 +1,13 @@
-import { execFile } from 'node:child_process'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
-import { promisify } from 'node:util'
 import pg from 'pg'
 import { answerRunById, cancelRunById } from '../load/operations.ts'
-import { documentedCommand } from '../support/doc-pages.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { installedPostgres, loginsOf, startInstalledPostgres } from '../support/installed-postgres.ts'
+import { runBackup } from '../support/run-backup.ts'
 import { expectInTemporal, openRuns, startSleepers } from './adopt.ts'
 import type { Fault, Situation } from './situation.ts'
-import type { OwnPostgres } from './system.ts'
+import type { OwnPostgres, System } from './system.ts'
 
 /** A store is restored to so long ago. */
 const LOST_MS = 10_000
@@ -27,7 +25,7 @@ export const postgresRestored: Fault = {
   },
 }
 
-/** The procedure of docs/operations.md under "Backup of a deployment". */
+/** The procedure of docs/operations.md under "Backup of a deployment", by `npm run backup`. */
 export const dumpRestored: Fault = {
   name: 'restore',
   title:
@@ -41,15 +39,14 @@ export const dumpRestored: Fault = {
     const sleepers = await startSleepers(on)
     const dump = join(temporaryFolder(), 'agx.dump')
     const restoredTo = Date.now()
-    await runDocumented('pg_dump', { owner: system.databaseUrl, dump })
+    await backUp(system, 'create', dump)
     await pause(LOST_MS)
     let open: string[] = []
     await system.restart(
       async () => {
         system.deleteTemporalDatabase()
         await replaceDatabase(system.databaseUrl)
-        await system.migrate()
-        await runDocumented('pg_restore', { owner: system.databaseUrl, dump })
+        await backUp(system, 'restore', dump)
         open = await openRuns(system)
       },
       { TEMPORAL_ADOPT: 'true' },
@@ -65,9 +62,10 @@ async function ownPostgres(): Promise<OwnPostgres> {
   return { url, env: { ...loginsOf(url), DATABASE_OWNER_URL: url }, stop }
 }
 
-/** Runs a program of PostgreSQL with the arguments that the documentation gives it. */
-const runDocumented = (program: string, on: { owner: string; dump: string }) =>
-  promisify(execFile)(join(installedPostgres()!, program), documentedCommand(program, on))
+async function backUp(system: System, name: 'create' | 'restore', dump: string): Promise<void> {
+  const { code, printed } = await runBackup(installedPostgres()!, system.env, name, dump)
+  if (code !== 0) throw new Error(`npm run backup -- ${name}: ${printed}`)
+}
 
 async function replaceDatabase(url: string): Promise<void> {
   const server = new URL(url)

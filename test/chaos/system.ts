@@ -1,11 +1,10 @@
-import { execFile, execFileSync, spawn } from 'node:child_process'
+import { execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import type { OtherPace } from '../support/bundle.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -59,10 +58,11 @@ export class System {
   /** Between PostgreSQL and the second api and worker, if the options ask for it. */
   pgBouncer: PgBouncer | undefined
 
+  /** The variables of its processes. */
+  readonly env: Record<string, string>
+
   private readonly options: SystemOptions
   private readonly postgres: OwnPostgres | undefined
-  /** The variables of its processes. */
-  private readonly env: Record<string, string>
 
   private constructor(
     stack: TestStack,
@@ -163,14 +163,6 @@ export class System {
     const { pace } = this.options
     const env = { ...this.env, ...more }
     this.stack = await startStack({ env, ...(pace && { pace }), previous: this.stack })
-  }
-
-  /** `npm run migrate`: creates the roles and the schema in an empty database. */
-  async migrate(): Promise<void> {
-    await promisify(execFile)(process.execPath, ['worker/run.mjs', 'worker/commands/migrate.ts'], {
-      cwd: ROOT,
-      env: { ...process.env, ...this.env },
-    })
   }
 
   /**

@@ -18,17 +18,6 @@ export const docPages = (): string[] => [
 
 export const readDoc = (page: string): string => readFileSync(ROOT + page, 'utf8')
 
-/** The arguments that docs/operations.md gives a program of PostgreSQL, with this URL and file in place of its own. */
-export function documentedCommand(
-  program: string,
-  { owner, dump }: { owner: string; dump: string },
-): string[] {
-  const [, words] = new RegExp(`^${program} (.+)$`, 'm').exec(readDoc('docs/operations.md'))!
-  return words!
-    .split(' ')
-    .map((word) => word.replace('"$DATABASE_OWNER_URL"', () => owner).replace('agx.dump', () => dump))
-}
-
 /** A block of commands, and what the page says that it prints. */
 export interface Example {
   commands: string

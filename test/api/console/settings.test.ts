@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
+import { assertEscaped, EVIL } from '../../support/markup.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
-
-/** Markup in a stored text, which must be shown as it is. */
-const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
-const assertEscaped = (html: string) => {
-  assert.match(html, /&lt;script>alert\(1\)/)
-  assert.doesNotMatch(html, /<script>alert|<img/)
-}
 
 describe('the settings in the console', () => {
   const suite = withApiAndWorker({ ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })
@@ -184,6 +178,12 @@ describe('the settings in the console', () => {
       assert.match(log.html, /href="\/records\/contacts\//)
       for (const { html } of [page, log, await owner.get('/settings/webhooks/incoming'), made])
         assertEscaped(html)
+      assert.match(page.html, /recognised by each request/)
+      assert.match(page.html, /companies, notes/)
+      await owner.submit(`${path}/edit`, path, { sender: 'kit' })
+      assert.match((await owner.get(path)).html, /kit<.*token</s)
+      await owner.submit(`${path}/edit`, path, { sender: '' })
+      assert.match((await owner.get(path)).html, /recognised by each request/)
       const changed = await owner.submit(`${path}/edit`, path, { burst: '7' })
       assert.equal(changed.location, `${path}?done=saved`)
       assert.match((await owner.get(path)).html, /100 a minute, and 7 at once/)
