@@ -17,15 +17,15 @@ export const close: Sender = {
   fields: {},
 }
 
+// The whole event: a user of the account is told by what is around the data.
 const variant = (objects: RegExp, more: Pick<Sender, 'fields' | 'guessIn'>): Sender => ({
   ...close,
-  matches: (request) =>
-    close.matches(request) && objects.test(textAt(request.payload, 'event.object_type')),
+  matches: (request) => close.matches(request) && objects.test(textAt(request.payload, 'event.object_type')),
   ...more,
 })
 
 export const closeVariants: Sender[] = [
-  variant(/^(contact$|activity\.)/, { fields: { contacts: {} }, guessIn: ['event.data'] }),
+  variant(/^(contact$|activity\.)/, { fields: { contacts: {} }, guessIn: ['event'] }),
   variant(/^lead$/, {
     fields: {
       companies: { name: ['event.data.display_name', 'event.data.name'], website: ['event.data.url'] },
