@@ -189,7 +189,7 @@ describe('a contact of the documented payload of', () => {
   it('Mollie is nobody: only an id', () => {
     const { skip } = mapped(parseBody(Buffer.from('id=tr_5B8cwPMGnU'), 'application/x-www-form-urlencoded'))
     equal(skip, 'notification of Mollie without the data of a record')
-    // Of the webhooks that are subscribed to, with the object or without.
+    // Subscribed webhooks send events, with the object or without.
     const event = {
       resource: 'event',
       id: 'event_GvJ8WHrp5isUdRub9CJyH',
