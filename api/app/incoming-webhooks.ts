@@ -10,6 +10,7 @@ import {
   sealedSecret,
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
+import { workflowProblem } from '../../db/incoming/workflow-problem.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
 import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { withKind, withTargetEntity } from '../../db/model/incoming/target-entity.ts'
@@ -136,7 +137,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     handler: (request) =>
       request.tenant(async (tx) => {
         const webhook = await getIncomingWebhook(tx, request.params.webhook_id)
-        return { ...present(webhook, request), problem: await mappingProblem(tx, webhook) }
+        const problem = (await workflowProblem(tx, webhook)) ?? (await mappingProblem(tx, webhook))
+        return { ...present(webhook, request), problem }
       }),
   }),
   appRoute({
