@@ -29,7 +29,12 @@ describe('a contact of the documented payload of', () => {
     deepEqual(fieldsOf({ history_items: [change] }), {})
     // The action "Call webhook" of an automation sends the task itself.
     const task = { id: '868djdyr0', name: 'Mend the mill', creator: 183, status_id: 'p9_x' }
-    const automation = { auto_id: 'c38:main', trigger_id: '40dd', date: '2026-11-16T23:49:06Z', payload: task }
+    const automation = {
+      auto_id: 'c38:main',
+      trigger_id: '40dd',
+      date: '2026-11-16T23:49:06Z',
+      payload: task,
+    }
     deepEqual([fieldsOf(automation), mapped(automation).sender], [{}, 'ClickUp'])
     deepEqual(mapPayload(automation, { ...settings, kind: 'tasks' }).fields, {
       title: 'Mend the mill',
