@@ -94,7 +94,8 @@ async function page(
             column('Duplicate', 1),
             {
               title: 'Different',
-              cell: ({ values }) => (isDifferent(values) ? <span class="status amber">different</span> : ''),
+              cell: ({ shape, values }) =>
+                isDifferent(shape, values) ? <span class="status amber">different</span> : '',
             },
           ]}
         />
@@ -118,7 +119,8 @@ async function page(
   }
 }
 
-const NOT_COMPARED = ['id', 'version', 'custom_fields', 'updated_at', 'updated_by']
+/** They differ always, and say nothing about the person or thing. */
+const NOT_COMPARED = ['id', 'version', 'custom_fields', 'updated_at', 'updated_by', 'created_by']
 
 /** The fields that one of the two has. */
 function rowsOf({ fields, custom_fields }: RecordSchema, kept: RecordRow, duplicate: RecordRow): Row[] {
@@ -146,5 +148,9 @@ function rowsOf({ fields, custom_fields }: RecordSchema, kept: RecordRow, duplic
 const isEmpty = (value: unknown) =>
   value === null || value === undefined || value === '' || (Array.isArray(value) && value.length === 0)
 
-const isDifferent = ([kept, duplicate]: Row['values']) =>
-  !isEmpty(kept) && !isEmpty(duplicate) && JSON.stringify(kept) !== JSON.stringify(duplicate)
+/** Times, such as that of the creation, differ without meaning anything. */
+const isDifferent = ({ type }: Shape, [kept, duplicate]: Row['values']) =>
+  type !== 'datetime' &&
+  !isEmpty(kept) &&
+  !isEmpty(duplicate) &&
+  JSON.stringify(kept) !== JSON.stringify(duplicate)
