@@ -142,6 +142,13 @@ describe('expressions', () => {
     deepEqual(new Texts().references('{{ 9007199254740991 }}'), [])
   })
 
+  it('go on to apply a filter to all before it, which only a validation refuses', () => {
+    equal(render('{{ inputs.n > 3 ? inputs.n : 1 | times: 2 }}', { inputs: { n: 5 } }), 10)
+    equal(render('{{ inputs.n == nil | default: "none" }}', { inputs: { n: 5 } }), false)
+    for (const text of ['inputs.n > 3 ? inputs.n : 1 | times: 2', '(inputs.n > 3 | plus: 1)'])
+      throws(() => new Texts().references(`{{ ${text} }}`), /without parentheses/, text)
+  })
+
   it('list what they read in parentheses, choices and arguments', () => {
     const text = '{{ (inputs.a | default: inputs.b) == inputs.c ? secrets.d : (inputs.e | append: env.f) }}'
     deepEqual(
