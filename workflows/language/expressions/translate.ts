@@ -1,5 +1,5 @@
 import { OMIT } from './omitted.ts'
-import { parseTemplate } from './template.ts'
+import { parseAuthored } from './template.ts'
 
 /** What an author has written in another language, and the same in this one. */
 export interface Translation {
@@ -92,7 +92,7 @@ const inOurs = (expression: string): string =>
 
 function parses(text: string): boolean {
   try {
-    parseTemplate(text)
+    parseAuthored(text)
     return true
   } catch {
     return false
