@@ -27,7 +27,7 @@ describe('expressions', () => {
     })
 
   it('have a page that lists every filter', () => {
-    equal(RULES.length, 17)
+    equal(RULES.length, 18)
     const [, table = ''] = /## Filters\n([\s\S]*?)\n## /.exec(PAGE)!
     const listed = [...table.matchAll(/^\| .* \| (.*) \|$/gm)].flatMap(([, names]) =>
       [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
@@ -123,6 +123,7 @@ describe('expressions', () => {
       ['inputs.n ==', /a value is missing at the end/],
       ['(inputs.n', /unbalanced parentheses/],
       ['"abc" | plus: 1', /"abc" is no number/],
+      ['"2,5" | to_integer', /"2,5" is no number/],
       ['inputs.deals | sum: "amout"', /no item of the list has the field amout/],
       ['inputs.day | add_time: 1, "fortnights"', /minutes, hours, days, weeks, months, years/],
       ['inputs.n | divided_by: 0', /divides by zero/],
