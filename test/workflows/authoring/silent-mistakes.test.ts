@@ -118,7 +118,11 @@ const TABLES: Record<string, Row[]> = {
       'placeholder_syntax',
       /`\(inputs\.text == 'WON'\) \| downcase` for all/,
     ],
-    ["inputs.any == nil | default: 'none'", 'placeholder_syntax', /`inputs\.any == \(nil \| default: 'none'\)`/],
+    [
+      "inputs.any == nil | default: 'none'",
+      'placeholder_syntax',
+      /`inputs\.any == \(nil \| default: 'none'\)`/,
+    ],
     ['not inputs.list | first', 'placeholder_syntax', /`not \(inputs\.list \| first\)`/],
     ['inputs.flag and inputs.list[0] | size', 'placeholder_syntax', /and \(inputs\.list\[0\] \| size\)`/],
     [

@@ -34,6 +34,13 @@ export function translated(text: string): Translation | undefined {
   return candidates.find((one) => one !== undefined && one.better !== one.written && parses(one.better))
 }
 
+/** A placeholder with one more filter, such as `{{ x | escape }}`; an expression with operators in parentheses. */
+export function filteredBy(placeholder: string, filter: string): string {
+  const inner = placeholder.replace(/^\{\{-?\s*/, '').replace(/\s*-?\}\}$/, '')
+  const plain = `{{ ${inner} | ${filter} }}`
+  return parses(plain) ? plain : `{{ (${inner}) | ${filter} }}`
+}
+
 function choice(text: string): Translation | undefined {
   const [written, condition, first, second = ''] = IF.exec(text) ?? []
   if (written === undefined) return undefined

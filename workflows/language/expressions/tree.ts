@@ -63,7 +63,8 @@ function prepareWithin(token: Token | undefined, doubts: Doubts): void {
       if (isInBrackets(token, segment)) requireWhole(segment)
       prepareWithin(segment, doubts)
     }
-  } else if (TypeGuards.isNumberToken(token) && !isExact(token.getText())) doubts.inexact.push(token.getText())
+  } else if (TypeGuards.isNumberToken(token) && !isExact(token.getText()))
+    doubts.inexact.push(token.getText())
 }
 
 /** Whether a number has the value that is written: the last digits of a long one become zeros. */
