@@ -141,7 +141,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
     ...checkTurns(lowered, bodies),
-    ...checkWaits(lowered),
+    ...checkWaits(lowered, graph),
     ...checkResponses(lowered, bodies),
     ...lowered.warnings,
     ...problems,
@@ -153,7 +153,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkMeaning(rendered),
     ...checkPages(rendered),
     ...checkContinued(rendered),
-    ...checkLikelyMistakes(whole, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
+    ...checkLikelyMistakes(whole, new Set([...read, ...resultNodes(lowered.definition, bodies)]), bodies),
   ]
 }
 

@@ -490,6 +490,14 @@ export const CODES = {
       'settings: {cancel_on: [{event: contact.deleted, when: "{{ event.record.id == trigger.record.id }}"}]}\ntrigger: {type: event, events: [contact.created]}\nnodes: {a: {type: stop}}',
     ),
   ),
+  event_before_wait: warning(
+    'A node raises an event before a `wait_for_event` begins to wait for it: a wait counts later events only.',
+    'Write `since: run_start`, which counts the events since the start of the run.',
+    both(
+      'nodes: {a: {type: emit_event, config: {event: x.y}}, b: {type: wait_for_event, config: {event: x.y}}}',
+      'nodes: {a: {type: emit_event, config: {event: x.y}}, b: {type: wait_for_event, config: {event: x.y, since: run_start}}}',
+    ),
+  ),
   literal_reference: warning(
     'A text looks like a reference, but without `{{ }}` it is plain text.',
     'Put it into `{{ }}`.',

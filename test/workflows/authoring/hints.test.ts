@@ -243,12 +243,12 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     /^write `body\.meta\.next`$/,
   ],
   'the only node of a body, which nobody reads': [
-    LOOP.replace('VALUE', '{{ item }}').replace('output.count', 'status'),
-    /^read it in the body, or what the loop gathers: `outputs: \{each: "\{\{ nodes\.each\.output\.results \}\}"\}`$/,
+    LOOP.replace('VALUE', '{{ item }}').replace(' }}"}, next', ' }}", output: "{{ index }}"}, next'),
+    /^read it in a later node of the body, or in `output` of each$/,
   ],
   'one of two nodes of a body, which nobody reads': [
     'inputs: {list: {type: array, required: true}}\nnodes:\n  each: {type: for_each, config: {items: "{{ inputs.list }}"}, next: {item: a}}\n  a: {type: set_fields, config: {fields: {x: 1}}}\n  b: {type: emit_event, config: {event: x.y}}\n',
-    /^read it in the body, or what the loop gathers: .*; or remove a$/,
+    /^read it in a later node of the body, or in `output` of each; or remove a$/,
   ],
   'a wait for the event that the workflow raises before': [
     'nodes:\n  say: {type: emit_event, config: {event: order.packed}}\n  wait: {type: wait_for_event, config: {event: [order.sent, order.packed], timeout: 1d}, next: {received: end, timeout: end}}\n',
