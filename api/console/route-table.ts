@@ -1,19 +1,41 @@
 import { accountRoutes } from './pages/account.tsx'
+import { accountPages } from './pages/account-page.tsx'
+import { analyticsPages } from './pages/analytics.tsx'
+import { analyticsExplorePages } from './pages/analytics-explore.tsx'
+import { auditLogPages } from './pages/audit-log.tsx'
+import { customFieldPages } from './pages/custom-fields.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { designRoutes } from './pages/design.tsx'
+import { exchangeRatePages } from './pages/exchange-rates.tsx'
 import { homeRoutes } from './pages/home.tsx'
 import { incomingLogPages } from './pages/incoming-logs.tsx'
 import { incomingPages } from './pages/incoming-webhooks.tsx'
+import { invitationPages } from './pages/invitations.tsx'
 import { keyPages } from './pages/keys.tsx'
+import { knowledgePages } from './pages/knowledge.tsx'
+import { knowledgeCollectionPages } from './pages/knowledge-collection.tsx'
+import { knowledgeDocumentPages } from './pages/knowledge-document.tsx'
+import { knowledgeSearchPages } from './pages/knowledge-search.tsx'
+import { mailSuppressionPages } from './pages/mail-suppressions.tsx'
+import { memberPages } from './pages/member-page.tsx'
+import { memberListPages } from './pages/members.tsx'
+import { organizationPages } from './pages/organization.tsx'
 import { outgoingPages } from './pages/outgoing-webhooks.tsx'
+import { pipelinePages } from './pages/pipeline-page.tsx'
+import { pipelineListPages } from './pages/pipelines.tsx'
 import { recordFormPages } from './pages/record-form.tsx'
 import { recordListPages } from './pages/record-list.tsx'
 import { recordPages } from './pages/record-page.tsx'
+import { reportPages } from './pages/reports.tsx'
 import { resetRoutes } from './pages/reset.tsx'
 import { runListPages } from './pages/run-list.tsx'
 import { runPages } from './pages/run-page.tsx'
+import { secretPages } from './pages/secrets.tsx'
+import { settingsRoutes } from './pages/settings.tsx'
 import { signInRoutes } from './pages/sign-in.tsx'
 import { signUpRoutes } from './pages/sign-up.tsx'
+import { usagePages } from './pages/usage.tsx'
+import { variablePages } from './pages/variables.tsx'
 import { workflowListPages } from './pages/workflow-list.tsx'
 import { workflowPages } from './pages/workflow-page.tsx'
 import { workflowRunPages } from './pages/workflow-run.tsx'
@@ -35,7 +57,29 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...workflowRunPages,
   ...runListPages,
   ...runPages,
+  ...analyticsPages,
+  ...analyticsExplorePages,
+  ...reportPages,
+  ...knowledgePages,
+  ...knowledgeSearchPages,
+  ...knowledgeCollectionPages,
+  ...knowledgeDocumentPages,
   ...accountRoutes,
+  ...settingsRoutes,
+  ...organizationPages,
+  ...memberListPages,
+  ...invitationPages,
+  ...memberPages,
+  ...usagePages,
+  ...auditLogPages,
+  ...customFieldPages,
+  ...pipelineListPages,
+  ...pipelinePages,
+  ...exchangeRatePages,
+  ...variablePages,
+  ...secretPages,
+  ...mailSuppressionPages,
+  ...accountPages,
   ...keyPages,
   ...incomingPages,
   ...incomingLogPages,

@@ -75,9 +75,11 @@ const pairsOf = (fields: Record<string, string | string[]>): [string, string][] 
     [value].flat().map((one): [string, string] => [name, one]),
   )
 
-/** The fields of the form with this action: what a browser would send if nothing were typed. */
+/** The fields of the form that posts to this action: what a browser would send if nothing were typed. */
 export function formOf(html: string, action: string): Record<string, string | string[]> {
-  const found = [...html.matchAll(/<form [^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g)]
+  const found = [
+    ...html.matchAll(/<form (?![^>]*method="get")[^>]*action="([^"]*)"[^>]*>([\s\S]*?)<\/form>/g),
+  ]
   const form = found.find(([, to]) => to === action)?.[2]
   assert.ok(form, `no form to ${action}, but to ${found.map(([, to]) => to).join(', ')}`)
   const fields: Record<string, string | string[]> = {}

@@ -1,5 +1,6 @@
 import {
   type CountryCode,
+  getCountries,
   isSupportedCountry,
   type PhoneNumber,
   parsePhoneNumberFromString,
@@ -13,3 +14,6 @@ export function parsePhone(text: string, country?: string): PhoneNumber | undefi
 
 /** Whether phone numbers of a country are known, by its two-letter code. */
 export const isPhoneCountry = (code: string): boolean => isSupportedCountry(code)
+
+/** The two-letter codes of the countries whose phone numbers are known. */
+export const phoneCountries = (): string[] => getCountries()

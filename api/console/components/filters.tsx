@@ -50,14 +50,16 @@ export function ChoiceFilter(props: {
   name: string
   choices: readonly (string | { id: string; name: string })[]
   label?: string
+  /** What no choice means. */
+  none?: string
 }) {
-  const { name, choices, label = labelOf(name) } = props
+  const { name, choices, label = labelOf(name), none = 'any' } = props
   const chosen = usePage().view.query.get(name) ?? ''
   return (
     <label>
       {label}
       <select name={name}>
-        <option value="">any</option>
+        <option value="">{none}</option>
         {choices.map((choice) => {
           const { id, name: shown } = typeof choice === 'string' ? { id: choice, name: choice } : choice
           return (

@@ -1,7 +1,8 @@
-import { includesRole } from '../../../db/model/access/roles.ts'
+import type { MemberRole } from '../../../db/model/access/roles.ts'
 import { kindNames } from '../../../db/model/records/kinds/index.ts'
 import { usePage } from '../context.ts'
 import { labelOf } from '../forms/field-spec.ts'
+import { isSetting, settingsFor } from '../settings-pages.ts'
 import { Button } from './button.tsx'
 import { Icon, type IconName } from './icon.tsx'
 import { PostForm } from './post-form.tsx'
@@ -29,31 +30,19 @@ const AUTOMATION: Entry[] = [
   { href: '/workflows', label: 'Workflows', icon: 'workflow' },
   { href: '/runs', label: 'Runs', icon: 'play' },
 ]
-const SETTINGS: Entry[] = [
-  { href: '/settings/webhooks/incoming', label: 'Incoming webhooks', icon: 'inbox' },
-  { href: '/settings/webhooks/outgoing', label: 'Outgoing webhooks', icon: 'send' },
+const INSIGHT: Entry[] = [
+  { href: '/analytics', label: 'Analytics', icon: 'chart-column' },
+  { href: '/knowledge', label: 'Knowledge', icon: 'library' },
 ]
-const KEYS: Entry = { href: '/settings/keys', label: 'API keys', icon: 'key-round' }
+const HOME: Entry = { href: '/', label: 'Home', icon: 'house' }
+const SETTINGS: Entry = { href: '/settings', label: 'Settings', icon: 'settings' }
+const DOCUMENTATION: Entry = { href: '/docs/overview', label: 'Documentation', icon: 'book-open' }
 
-/** The side bar; on narrow screens a menu at the top. */
+/** The side bar; on narrow screens a menu at the top. The settings have one of their own. */
 export function Navigation() {
-  const { session } = usePage().view
+  const { session, path } = usePage().view
   if (!session) return null
-  const records = kindNames.map((kind) => ({
-    href: `/records/${kind}`,
-    label: labelOf(kind),
-    icon: iconOfKind(kind),
-  }))
-  const settings = includesRole(session.role, 'admin') ? [...SETTINGS, KEYS] : SETTINGS
-  const parts = (
-    <>
-      <Section entries={[{ href: '/', label: 'Home', icon: 'house' }]} />
-      <Section title="Records" entries={records} />
-      <Section title="Automation" entries={AUTOMATION} />
-      <Section title="Settings" entries={settings} />
-      <Section entries={[{ href: '/docs/overview', label: 'Documentation', icon: 'book-open' }]} />
-    </>
-  )
+  const parts = isSetting(path) ? <SettingsParts role={session.role} /> : <MainParts />
   return (
     <aside class="side">
       <div class="wide">
@@ -72,9 +61,38 @@ export function Navigation() {
   )
 }
 
+function MainParts() {
+  const records = kindNames.map((kind) => ({
+    href: `/records/${kind}`,
+    label: labelOf(kind),
+    icon: iconOfKind(kind),
+  }))
+  return (
+    <>
+      <Section entries={[HOME]} />
+      <Section title="Records" entries={records} />
+      <Section title="Automation" entries={AUTOMATION} />
+      <Section title="Insight" entries={INSIGHT} />
+      <Section entries={[SETTINGS, DOCUMENTATION]} />
+    </>
+  )
+}
+
+const SettingsParts = ({ role }: { role: MemberRole }) => (
+  <>
+    <Section entries={[HOME]} />
+    {settingsFor(role).map(({ title, pages }) => (
+      <Section key={title} title={title} entries={pages} />
+    ))}
+    <Section entries={[SETTINGS, DOCUMENTATION]} />
+  </>
+)
+
 function Section({ title, entries }: { title?: string; entries: Entry[] }) {
   const { path } = usePage().view
-  const isHere = (href: string) => (href === '/' ? path === '/' : `${path}/`.startsWith(`${href}/`))
+  /** Home and the overview of the settings are no parents of the other pages. */
+  const isHere = (href: string) =>
+    [HOME.href, SETTINGS.href].includes(href) ? path === href : `${path}/`.startsWith(`${href}/`)
   return (
     <div class="nav-section">
       {title && <h2>{title}</h2>}

@@ -17,6 +17,13 @@ const TEXTS: Record<string, string> = {
   restored: 'Restored.',
   unlinked: 'The link is removed.',
   linked: 'Linked.',
+  ended: 'That session has ended.',
+  invited: 'The invitation is on its way.',
+  mailed: 'The link is mailed to the member.',
+  member_removed: 'The member is removed. What the member held is handed over in the background.',
+  reset_requested:
+    'Done. If the service sends mails, the link is on its way; else an admin sees the request.',
+  withdrawn: 'The invitation is withdrawn: its link no longer works.',
   switched: 'You work in another organization now.',
 }
 

@@ -27,6 +27,9 @@ const LOOKS: Record<string, [Tone, IconName]> = {
   lost: ['red', 'circle-x'],
 }
 
+/** The colour of a status; undefined: it is none. */
+export const toneOf = (status: string): string | undefined => LOOKS[status.toLowerCase()]?.[0]
+
 /** A status as an icon, a word and a colour: never as a colour alone. */
 export function Status({ of: status }: { of: string }) {
   const [tone, icon] = LOOKS[status.toLowerCase()] ?? ['grey', 'circle-dashed']

@@ -40,10 +40,15 @@ const UNITS: [number, string][] = [
   [1_000, 's'],
 ]
 
-/** A duration in its largest unit. */
+/** A duration in its largest unit: `4.5 s`. */
+export function durationText(ms: number): string {
+  const unit = UNITS.find(([size]) => ms >= size)
+  if (!unit) return `${Math.round(ms)} ms`
+  const amount = ms / unit[0]
+  return `${amount.toFixed(amount < 10 ? 1 : 0)} ${unit[1]}`
+}
+
 export function Duration({ ms }: { ms: number | null | undefined }) {
   if (ms === null || ms === undefined) return <span class="muted">–</span>
-  const unit = UNITS.find(([size]) => ms >= size)
-  const shown = unit ? `${(ms / unit[0]).toFixed(ms / unit[0] < 10 ? 1 : 0)} ${unit[1]}` : `${ms} ms`
-  return <span class="number">{shown}</span>
+  return <span class="number">{durationText(ms)}</span>
 }

@@ -11,6 +11,9 @@ const MAX_FORM = 4 * 1024 * 1024
 export const CSRF_FIELD = 'csrf_token'
 export const KEY_FIELD = 'idempotency_key'
 
+/** The field of a secret: a form that is shown again has it empty. */
+export const SECRET_FIELD = 'secret'
+
 /** The fields of a submitted form. Browsers send line breaks as CRLF; here they are LF. */
 export class Form {
   private readonly fields: [string, string][]
@@ -32,9 +35,9 @@ export class Form {
     return this.fields.filter(([field]) => field === name).map(([, value]) => value)
   }
 
-  /** What somebody typed: without the fields of every form, and without passwords. */
+  /** What somebody typed: without the fields of every form, and without what must be in no page. */
   typed(): [string, string][] {
-    return this.fields.filter(([name]) => ![CSRF_FIELD, KEY_FIELD, 'password'].includes(name))
+    return this.fields.filter(([name]) => ![CSRF_FIELD, KEY_FIELD, 'password', SECRET_FIELD].includes(name))
   }
 }
 

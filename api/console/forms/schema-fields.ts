@@ -37,13 +37,38 @@ export function fieldsOf(
   names: string[],
   labels: Record<string, string> = {},
 ): FieldSpec[] {
+  const { schema, resolve } = bodyOf(operation)
+  return specsOf(schema, resolve, { of: `the body of ${operation}`, names, labels })
+}
+
+/** The same for the items of a list in the body: the stages of a pipeline. */
+export function itemFieldsOf(
+  operation: string,
+  list: string,
+  names: string[],
+  labels: Record<string, string> = {},
+): FieldSpec[] {
+  const { schema, resolve } = bodyOf(operation)
+  const whole = schema.properties?.[list] && resolve(schema.properties[list])
+  const { items } = whole ? resolve(withoutNull(whole)) : {}
+  if (!items) throw new Error(`${list} of the body of ${operation} is no list`)
+  return specsOf(resolve(items), resolve, { of: `an item of ${list}`, names, labels })
+}
+
+function bodyOf(operation: string) {
   const route = [...appRoutes, ...routes].find(({ id }) => id === operation)
   if (!route?.body) throw new Error(`the operation ${operation} has no body`)
-  const { schema, resolve } = jsonSchema(route.body)
-  const { properties = {}, required = [] } = schema
+  return jsonSchema(route.body)
+}
+
+function specsOf(
+  { properties = {}, required = [] }: JsonSchema,
+  resolve: (schema: JsonSchema) => JsonSchema,
+  { of, names, labels }: { of: string; names: string[]; labels: Record<string, string> },
+): FieldSpec[] {
   return names.map((name) => {
     const whole = properties[name] && resolve(properties[name])
-    if (!whole) throw new Error(`the body of ${operation} has no ${name}`)
+    if (!whole) throw new Error(`${of} has no ${name}`)
     const one = resolve(withoutNull(whole))
     const type = kindOf(one)
     return {

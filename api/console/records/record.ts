@@ -85,3 +85,6 @@ export async function namesOf(
   )
   return new Map(found.flat().map(({ id, name }) => [id, name]))
 }
+
+/** Whether a table has the records of a kind. */
+export const isRecordKind = (table: string): table is KindName => kindNames.some((kind) => kind === table)

@@ -62,6 +62,28 @@ describe('the console in a browser', () => {
       url: 'https://example.com/hook',
       events: ['deal.won'],
     })
+    const collection = await request('POST', '/v1/knowledge/collections', { name: 'Help center' })
+    const document = await request('POST', `/v1/knowledge/collections/${collection.id}/documents`, {
+      title: 'Payments',
+      body: '# Refunds\n\nRefunds take five business days.',
+      format: 'markdown',
+      tags: ['billing'],
+    })
+    const report = await request('POST', '/v1/analytics/reports', {
+      name: 'Meeting',
+      charts: [
+        { title: 'Runs', query: { metric: 'runs.count', interval: 'day', group_by: ['status'] } },
+        { title: 'New contacts', query: { metric: 'contacts.created' } },
+      ],
+    })
+    await request('POST', '/v1/custom-fields/contacts', {
+      name: 'tier',
+      type: 'select',
+      label: 'Tier',
+      options: ['gold', 'silver'],
+    })
+    const pipelines = await request('GET', '/v1/pipelines')
+    const member = (await request('GET', '/v1/users')).data[0]
     return [
       '/',
       '/design',
@@ -80,6 +102,36 @@ describe('the console in a browser', () => {
       `/workflows/${workflow_id}/run`,
       '/runs',
       `/runs/${run_id}`,
+      '/analytics/pipeline',
+      '/analytics/workflows',
+      '/analytics/explore?metric=runs.count&interval=day&group_by=status',
+      '/analytics/reports',
+      `/analytics/reports/${report.id}`,
+      '/knowledge',
+      '/knowledge/collections/new',
+      `/knowledge/collections/${collection.id}`,
+      `/knowledge/collections/${collection.id}/documents/new`,
+      `/knowledge/documents/${document.id}`,
+      '/knowledge/search?q=refunds',
+      '/settings',
+      '/settings/organization',
+      '/settings/members',
+      '/settings/members/invite',
+      `/settings/members/${member.id}`,
+      '/settings/usage',
+      '/settings/audit-log',
+      '/settings/custom-fields',
+      '/settings/custom-fields/contacts/new',
+      '/settings/custom-fields/contacts/fields/tier',
+      '/settings/pipelines',
+      '/settings/pipelines/new',
+      `/settings/pipelines/${pipelines.data[0].id}`,
+      '/settings/exchange-rates',
+      '/settings/variables',
+      '/settings/secrets',
+      '/settings/secrets/new',
+      '/settings/mail-suppressions',
+      '/settings/account',
       '/settings/keys',
       '/settings/keys/new',
       '/settings/webhooks/incoming',

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { FILTER_OPERATORS } from '../../../workflows/shared/operators.ts'
 import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
+import { EVIL } from '../../support/markup.ts'
 import { withApi } from '../../support/with-api.ts'
-
-const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
 
 describe('the records in the console', () => {
   const suite = withApi()

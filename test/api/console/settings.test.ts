@@ -1,16 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
+import { assertEscaped, EVIL } from '../../support/markup.ts'
 import { startReceiver } from '../../support/receiver.ts'
 import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
-
-/** Markup in a stored text, which must be shown as it is. */
-const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
-const assertEscaped = (html: string) => {
-  assert.match(html, /&lt;script>alert\(1\)/)
-  assert.doesNotMatch(html, /<script>alert|<img/)
-}
 
 describe('the settings in the console', () => {
   const suite = withApiAndWorker({ ALLOW_INSECURE_WEBHOOKS: 'true', EGRESS_ALLOW: '127.0.0.0/8' })

@@ -1,0 +1,268 @@
+import { ConfirmButton, LinkButton } from '../components/button.tsx'
+import { Card, Facts } from '../components/card.tsx'
+import { Chips } from '../components/chips.tsx'
+import { Json } from '../components/code.tsx'
+import { PageHeader } from '../components/page-header.tsx'
+import { type FormState, SchemaForm, textOf } from '../components/schema-form.tsx'
+import { Tabs } from '../components/tabs.tsx'
+import { Time } from '../components/time.tsx'
+import { mayCall } from '../forms/allowed.ts'
+import { errorsOf } from '../forms/errors.ts'
+import type { FieldSpec } from '../forms/field-spec.ts'
+import { fieldsOf } from '../forms/schema-fields.ts'
+import { storedBefore, toBody } from '../forms/to-body.ts'
+import type { ConsoleRoute, Page, View } from '../route.ts'
+import { COLLECTIONS, type Collection, KNOWLEDGE } from './knowledge.tsx'
+
+interface Document {
+  id: string
+  collection_id: string
+  title: string
+  body: string
+  format: string
+  tags: string[]
+  source_url: string | null
+  external_id: string | null
+  passages: number
+  version: number
+  created_at: string
+  updated_at: string
+}
+
+const DOCUMENTS = `${KNOWLEDGE}/documents`
+const NAMES = ['title', 'body', 'format', 'tags', 'source_url', 'external_id']
+const FIELDS = fieldsOf('createKnowledgeDocument', NAMES).map(asShown)
+const FETCHED_NAMES = ['url', 'title', 'tags']
+const FETCHED = fieldsOf('fetchKnowledgeDocument', FETCHED_NAMES).map(asShown)
+
+/** A title has one line; a text has several, also if its schema gives no limit in characters. */
+function asShown(field: FieldSpec): FieldSpec {
+  if (field.name === 'title') return { ...field, type: 'text' }
+  return field.name === 'body' ? { ...field, type: 'long_text' } : field
+}
+
+/** The documents of a collection: added as a text or from an address, shown, changed and deleted. */
+export const knowledgeDocumentPages: ConsoleRoute[] = [
+  {
+    method: 'GET',
+    path: `${COLLECTIONS}/{collection_id}/documents/new`,
+    formOf: 'createKnowledgeDocument',
+    handler: async (view) => newPage(view, wayIn(view.query), {}),
+  },
+  {
+    method: 'POST',
+    path: `${COLLECTIONS}/{collection_id}/documents`,
+    async handler(view) {
+      const { form, call, params } = view
+      const body = toBody(FIELDS, form, { omitEmpty: true })
+      const answer = await call('POST', `${collectionPath(params.collection_id!)}/documents`, body)
+      if (answer.status < 400) return { redirect: madeAt(answer) }
+      return newPage(view, 'text', { typed: form, errors: errorsOf(answer, NAMES) }, answer.status)
+    },
+  },
+  {
+    method: 'POST',
+    path: `${COLLECTIONS}/{collection_id}/fetch`,
+    async handler(view) {
+      const { form, call, params } = view
+      const body = toBody(FETCHED, form, { omitEmpty: true })
+      const answer = await call('POST', `${collectionPath(params.collection_id!)}/documents/fetch`, body)
+      if (answer.status < 400) return { redirect: madeAt(answer) }
+      return newPage(view, 'address', { typed: form, errors: errorsOf(answer, FETCHED_NAMES) }, answer.status)
+    },
+  },
+  {
+    method: 'GET',
+    path: `${DOCUMENTS}/{document_id}`,
+    handler: async (view) => onePage(view, await read(view)),
+  },
+  {
+    method: 'GET',
+    path: `${DOCUMENTS}/{document_id}/edit`,
+    formOf: 'updateKnowledgeDocument',
+    handler: async (view) => editPage(await read(view), {}),
+  },
+  {
+    method: 'POST',
+    path: `${DOCUMENTS}/{document_id}`,
+    async handler(view) {
+      const { form, call, params } = view
+      const body = toBody(FIELDS, form, { stored: storedBefore(form) })
+      const headers = { 'if-match': `"${form.get('version')}"` }
+      const answer = await call('PATCH', apiPath(params.document_id!), body, headers)
+      if (answer.status < 400) return { redirect: `${DOCUMENTS}/${params.document_id}?done=saved` }
+      const errors = errorsOf(answer, NAMES)
+      return editPage(await read(view), { typed: form, errors }, answer.status)
+    },
+  },
+  {
+    method: 'POST',
+    path: `${DOCUMENTS}/{document_id}/delete`,
+    async handler(view) {
+      const { collection_id } = await read(view)
+      await view.change('DELETE', apiPath(view.params.document_id!))
+      return { redirect: `${COLLECTIONS}/${collection_id}?done=removed` }
+    },
+  },
+]
+
+const apiPath = (id: string) => `/app/v1/knowledge/documents/${encodeURIComponent(id)}`
+const collectionPath = (id: string) => `/app/v1/knowledge/collections/${encodeURIComponent(id)}`
+
+const read = ({ read, params }: View) => read<Document>(apiPath(params.document_id!))
+
+const wayIn = (query: URLSearchParams): Way =>
+  WAYS.find(({ way }) => way === query.get('from'))?.way ?? 'text'
+
+const madeAt = ({ body }: { body: Record<string, unknown> }) => `${DOCUMENTS}/${body.id}?done=created`
+
+/** How a document comes in. */
+const WAYS = [
+  { way: 'text', label: 'A text', operation: 'createKnowledgeDocument' },
+  { way: 'address', label: 'From an address', operation: 'fetchKnowledgeDocument' },
+] as const
+type Way = (typeof WAYS)[number]['way']
+
+async function newPage(view: View, way: Way, state: FormState, status = 200): Promise<Page> {
+  const { id, name } = await view.read<Collection>(collectionPath(view.params.collection_id!))
+  const path = `${COLLECTIONS}/${id}`
+  const hrefOf = (of: Way) => `${path}/documents/new${of === 'text' ? '' : `?from=${of}`}`
+  const ways = WAYS.filter(({ operation }) => mayCall(view.session!.role, operation))
+  return {
+    title: 'Add a document',
+    status,
+    content: (
+      <>
+        <PageHeader
+          title="Add a document"
+          crumbs={[
+            { href: KNOWLEDGE, label: 'Knowledge' },
+            { href: path, label: name },
+          ]}
+        />
+        <Tabs
+          label="How it comes in"
+          tabs={ways.map((one) => ({ href: hrefOf(one.way), label: one.label }))}
+          current={hrefOf(way)}
+        />
+        {way === 'text' && (
+          <SchemaForm
+            action={`${path}/documents`}
+            fields={FIELDS}
+            state={state}
+            button="Add the text"
+            cancel={path}
+            label="A text"
+          />
+        )}
+        {way === 'address' && (
+          <>
+            <p class="muted">
+              Fetches a page or file once, and adds its text. A scheduled workflow can keep it up to date.
+            </p>
+            <SchemaForm
+              action={`${path}/fetch`}
+              fields={FETCHED}
+              state={state}
+              button="Fetch and add"
+              cancel={path}
+              label="From an address"
+            />
+          </>
+        )}
+      </>
+    ),
+  }
+}
+
+function onePage({ session }: View, document: Document): Page {
+  const { id, title, body, format, tags, source_url, external_id, passages, created_at, updated_at } =
+    document
+  const may = mayCall(session!.role, 'updateKnowledgeDocument')
+  return {
+    title,
+    content: (
+      <>
+        <PageHeader
+          title={<span dir="auto">{title}</span>}
+          crumbs={[
+            { href: KNOWLEDGE, label: 'Knowledge' },
+            { href: `${COLLECTIONS}/${document.collection_id}`, label: 'Collection' },
+          ]}
+        >
+          {may && <LinkButton href={`${DOCUMENTS}/${id}/edit`}>Edit</LinkButton>}
+          {may && (
+            <ConfirmButton
+              action={`${DOCUMENTS}/${id}/delete`}
+              question={`Deletes “${title}” for good: searches no longer find it.`}
+              confirm="Delete the document"
+              look="danger"
+            >
+              Delete
+            </ConfirmButton>
+          )}
+        </PageHeader>
+        <Card title="Document">
+          <Facts
+            of={[
+              ['Format', format],
+              ['Passages', passages.toLocaleString('en')],
+              ['Tags', tags.length > 0 ? <Chips of={tags} key="tags" /> : null],
+              [
+                'Source',
+                source_url && /^https?:\/\//.test(source_url) ? (
+                  <a href={source_url} rel="noreferrer noopener" target="_blank" key="source">
+                    {source_url}
+                  </a>
+                ) : null,
+              ],
+              ['External ID', external_id],
+              ['Created', <Time at={created_at} key="created" />],
+              ['Changed', <Time at={updated_at} key="changed" />],
+            ]}
+          />
+        </Card>
+        <Card title="Text">
+          <Json value={body} label="the text" />
+        </Card>
+      </>
+    ),
+  }
+}
+
+/** A text that is too long for a page is changed by the API: a form would send its beginning only. */
+const MAX_EDITED = 40_000
+
+function editPage(document: Document, state: FormState, status = 200): Page {
+  const path = `${DOCUMENTS}/${document.id}`
+  const isLong = document.body.length > MAX_EDITED
+  const stored = Object.fromEntries(NAMES.map((name) => [name, textOf(document[name as keyof Document])]))
+  return {
+    title: `Edit ${document.title}`,
+    status,
+    content: (
+      <>
+        <PageHeader title="Edit" crumbs={[{ href: path, label: document.title }]} />
+        {isLong && (
+          <p class="notice">
+            {`The text has ${document.body.length.toLocaleString('en')} characters: it is changed by the API, or by deleting it and adding it again.`}
+          </p>
+        )}
+        <SchemaForm
+          action={path}
+          fields={isLong ? FIELDS.filter(({ name }) => name !== 'body') : FIELDS}
+          state={{ stored: isLong ? { ...stored, body: '' } : stored, ...state }}
+          button="Save"
+          cancel={path}
+          label={`Edit ${document.title}`}
+        >
+          <input
+            type="hidden"
+            name="version"
+            value={state.typed?.get('version') || String(document.version)}
+          />
+        </SchemaForm>
+      </>
+    ),
+  }
+}
