@@ -258,6 +258,10 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     THREE.replace('ALTERNATIVES', 'nodes.a.output.x | default: nodes.b.output.x'),
     /^add a default/,
   ],
+  'a comparison where a text is wanted': [
+    node('{type: stop, config: {status: completed, message: "{{ trigger.record.amount > 3 }}"}}'),
+    /^write `'\{\{ \(trigger\.record\.amount > 3\) \| append: "" \}\}'`$/,
+  ],
   'a group by a field with dots': [
     found(`{type: aggregate_items, config: {${deals}, group_by: [custom_fields.region]}}`).replace(
       'nodes.b.output }}',

@@ -152,7 +152,11 @@ const TABLES: Record<string, Row[]> = {
   ],
   'null that would be written': [
     ['trigger.record.amount | times: 2', 'computed_from_null', /`trigger\.record\.amount \| default: 0`/],
-    ['inputs.n | minus: trigger.record.amount', 'computed_from_null', /default: 0/],
+    [
+      'inputs.n | minus: trigger.record.amount',
+      'computed_from_null',
+      /write `\(trigger\.record\.amount \| default: 0\)` instead of `trigger\.record\.amount`/,
+    ],
     ["trigger.record.expected_close_date | add_time: 1, 'days'", 'computed_from_null', /!= null/],
   ],
 }
