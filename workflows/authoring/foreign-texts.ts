@@ -40,7 +40,7 @@ export interface Openness {
   within?: string
 }
 
-/** Finds the texts of others in a text, also through nodes that copy texts, such as render_text. */
+/** Finds the texts of others in a text, also through nodes that copy texts. */
 export class ForeignTexts {
   private readonly lowered: Lowered
   private readonly types: Types
