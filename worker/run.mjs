@@ -16,7 +16,7 @@ const SELF = fileURLToPath(import.meta.url)
 const ROOT = fileURLToPath(new URL('../', import.meta.url))
 const CACHE = join(ROOT, 'node_modules/.cache/agx')
 const isHere = (name) => existsSync(join(ROOT, name))
-const COMMANDS = ['mcp', 'migrate', 'ops', 'reseal', 'set-password', 'set-plan', 'set-pools'].map(
+const COMMANDS = ['backup', 'mcp', 'migrate', 'ops', 'reseal', 'set-password', 'set-plan', 'set-pools'].map(
   (name) => `worker/commands/${name}.ts`,
 )
 const ENTRIES = ['api/main.ts', 'worker/main.ts', 'worker/dev/start.ts', ...COMMANDS].filter(isHere)

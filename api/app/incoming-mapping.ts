@@ -137,6 +137,7 @@ export const incomingMappingRoutes: AppRoute[] = [
         body,
         kind,
         webhook.secret_fields,
+        webhook.sender,
       )
       return {
         object: 'incoming_mapping_proposal',

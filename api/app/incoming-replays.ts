@@ -25,7 +25,7 @@ import type { FieldMapping } from '../../db/model/incoming/types.ts'
 import { REPLAY_STATUSES } from '../../db/model/replays/statuses.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { outcomeSchema, previewSchema as previewOfEntry } from './incoming-outcome-schema.ts'
-import { assertTargets } from './incoming-webhook-rules.ts'
+import { assertTargets, scopesOf } from './incoming-webhook-rules.ts'
 import { params } from './incoming-webhook-schemas.ts'
 import { fieldMapping } from './mapping-schema.ts'
 import { periodOf } from './replay-period.ts'
@@ -199,13 +199,14 @@ async function preview(request: Request, shown: object, ids: string[]) {
   return { object: 'incoming_replay_preview', dry_run: true, webhook_id: webhook.id, ...shown, examples }
 }
 
-/** The webhook, with the draft mapping if there is one. */
-async function webhookWith({ params, tenant }: Request, draft: FieldMapping | null) {
+/** The webhook, with the draft mapping if there is one, which may write more. */
+async function webhookWith({ params, tenant, requireScopes }: Request, draft: FieldMapping | null) {
   const webhook = await tenant(async (tx) =>
     withSensitiveTargets(tx, await getIncomingWebhook(tx, params.webhook_id)),
   )
   const drafted = { ...webhook, field_mapping: draft ?? webhook.field_mapping }
   assertTargets(drafted)
+  requireScopes(scopesOf(drafted))
   return drafted
 }
 

@@ -83,6 +83,7 @@ export const incomingWebhookLogRoutes: AppRoute[] = [
 
 function resultOf({ status, error, message, mapped_data, action, record_id }: LogDetail) {
   if (status !== 'Success') return { success: false, error, message }
-  const { entity } = mapped_data as { entity?: string }
+  // A challenge is not mapped.
+  const { entity = null } = (mapped_data ?? {}) as { entity?: string | null }
   return { success: true, message, entity, action: action?.toLowerCase(), record_id }
 }

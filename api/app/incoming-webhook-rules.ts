@@ -1,6 +1,12 @@
 import { invalid } from '../../db/model/errors.ts'
+import { furtherKinds, targetOf } from '../../db/model/incoming/further-kinds.ts'
 import { isTarget, targetNames } from '../../db/model/incoming/mapping/targets.ts'
-import type { IncomingWebhook, TargetKind } from '../../db/model/incoming/types.ts'
+import {
+  FURTHER_KINDS,
+  type FurtherKind,
+  type IncomingWebhook,
+  type TargetKind,
+} from '../../db/model/incoming/types.ts'
 import { normalise, SYNONYMS } from '../../db/model/records/synonyms.ts'
 import type { Tenant } from '../../db/postgres/tenancy.ts'
 import { finderBy } from '../../db/records/find-by-key.ts'
@@ -8,20 +14,62 @@ import { meantBy } from '../../workflows/language/problems.ts'
 import { nearest } from '../../workflows/shared/nearest.ts'
 import { RECORD_KINDS } from '../../workflows/shared/record-kinds.ts'
 import { isWithinSecret } from '../../workflows/shared/secret-paths.ts'
-import type { Scope } from '../http/scopes.ts'
+import { allows, type Scope } from '../http/scopes.ts'
+
+type Written = Pick<IncomingWebhook, 'kind' | 'field_mapping' | 'also_writes'>
 
 /** The scopes that a webhook's requests use; the caller who configures it must have them. */
 export const scopesOf = ({
-  kind,
   workflow_id,
   listeners,
   source,
-}: Pick<IncomingWebhook, 'kind' | 'workflow_id' | 'listeners' | 'source'>): Scope[] => [
-  ...(kind === 'none' ? [] : [`${kind}:write` as const]),
-  ...(workflow_id || listeners.length > 0 || kind === 'none' ? (['workflows:run'] as const) : []),
+  ...written
+}: Pick<IncomingWebhook, 'workflow_id' | 'listeners' | 'source'> & Written): Scope[] => [
+  ...writeScopesOf(written),
+  ...(workflow_id || listeners.length > 0 || written.kind === 'none' ? (['workflows:run'] as const) : []),
   // It sends a secret to a host of its choice, as who writes a workflow can.
   ...(source?.type === 'imap' ? (['workflows:author'] as const) : []),
 ]
+
+/** An import needs the same for the companies that it creates. */
+function writeScopesOf({ kind, also_writes, ...mapping }: Written): Scope[] {
+  if (kind === 'none') return []
+  const further = furtherKinds({ kind, ...mapping }).filter((one) => also_writes.includes(one))
+  return [kind, ...further].map((one) => `${one}:write` as const)
+}
+
+/**
+ * What the requests of a new webhook write besides, unless it says so itself: what its rules name, and what the caller may
+ * write.
+ */
+export function alsoWrites(
+  webhook: Pick<Written, 'kind' | 'field_mapping'>,
+  { scopes }: { scopes: ReadonlySet<Scope> },
+): FurtherKind[] {
+  const named = webhook.field_mapping.mode === 'manual' ? furtherKinds(webhook) : []
+  return FURTHER_KINDS.filter((kind) => named.includes(kind) || allows(scopes, `${kind}:write`))
+}
+
+/** Throws validation_error for rules whose target the webhook does not write. */
+export function assertAlsoWrites(webhook: Written): void {
+  const { field_mapping: mapping, also_writes } = webhook
+  const unwritten = furtherKinds(webhook).filter((kind) => !also_writes.includes(kind))
+  if (mapping.mode === 'automatic') return
+  const issues = mapping.rules.flatMap(({ to }, index) => {
+    const kind = unwritten.find((one) => targetOf(one) === to)
+    if (!kind) return []
+    return [
+      {
+        loc: ['body', 'field_mapping', 'rules', index, 'to'],
+        msg: `${to} writes ${kind}, which the webhook does not write`,
+        type: 'invalid_value',
+        input: to,
+        hint: `add ${kind} to also_writes, or omit the rule`,
+      },
+    ]
+  })
+  if (issues.length > 0) throw invalid(issues)
+}
 
 /** The scopes to read the log: its payloads are those of the records, or of the runs. */
 export const logScopesOf = ({ kind }: Pick<IncomingWebhook, 'kind'>): Scope[] => [

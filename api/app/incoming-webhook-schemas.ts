@@ -3,7 +3,12 @@ import { LOG_ACTIONS, LOG_STATUSES } from '../../db/model/incoming/log.ts'
 import { programsOf } from '../../db/model/incoming/mapping/patterns.ts'
 import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { TARGET_ENTITIES } from '../../db/model/incoming/target-entity.ts'
-import { SENDER_VERIFICATIONS, WEBHOOK_STATUSES, WRITES } from '../../db/model/incoming/types.ts'
+import {
+  FURTHER_KINDS,
+  SENDER_VERIFICATIONS,
+  WEBHOOK_STATUSES,
+  WRITES,
+} from '../../db/model/incoming/types.ts'
 import { PATTERN } from '../../workflows/shared/limits.ts'
 import { isUnsupportedPath } from '../../workflows/shared/paths.ts'
 import { isSecretName } from '../../workflows/shared/secret-names.ts'
@@ -66,6 +71,14 @@ const KEY = /^(email|external_id|custom_fields\.[a-z][a-z0-9_]{0,62}|payload\.[^
 const values = {
   name: z.string().trim().min(1).max(100),
   description: z.string().max(1_000),
+  sender: z
+    .enum([...SENDERS.keys()])
+    .meta({
+      id: 'KnownSender',
+      description:
+        'A known sender (GET /v1/webhooks/incoming/senders): its requests are mapped as it sends them. Sets `verification`, `dedupe_window` and `secret_fields` to what it needs. Null: the sender is recognised by each request.',
+    })
+    .nullable(),
   verification,
   ip_whitelist: ipWhitelist,
   rate_limit: z.number().int().min(1).max(100_000).meta({ description: 'Requests per minute.' }),
@@ -86,6 +99,11 @@ const values = {
   target_entity: z
     .enum(TARGET_ENTITIES, { error: `must be one of ${TARGET_ENTITIES.join(', ')}` })
     .meta({ description: 'What requests write. `none`: no record; they only start workflows.' }),
+  also_writes: z.array(z.enum(FURTHER_KINDS)).max(FURTHER_KINDS.length).meta({
+    id: 'AlsoWrites',
+    description:
+      'What requests may write besides: companies that payloads name, and notes. Needs their scopes if the mapping writes them. Default: what the caller may write. The rest is left out, with a warning.',
+  }),
   field_mapping: fieldMapping,
   deduplication: z
     .strictObject({
@@ -106,6 +124,7 @@ const values = {
     })
     .meta({ id: 'Deduplication' }),
   dedupe_window: z.int().min(0).max(86_400).meta({
+    id: 'DedupeWindow',
     description:
       'Seconds in which a request without a delivery id, whose body equals that of an accepted one, gets its answer and does nothing. 0 (default, unless `sender` says otherwise): each is a new one. Requests with a delivery id are recognised for 4 days.',
   }),
@@ -122,13 +141,14 @@ const values = {
         'Names of headers, in any case, whose values the log masks. Those that look like credentials are masked in any case.',
     }),
   secret_fields: z.array(path).max(SECRET_PLACES).meta({
+    id: 'SecretFields',
     description:
       'Paths into the payload, as in mapping rules (`user.ssn`); a name after a list is that of each item. The mapping reads these values; logs, samples, previews, replays and the runs of the workflow show `[masked]`, also where the request repeats a value of 8 characters or more. The log shows such a payload as JSON; a replay reads the request as received, which is stored encrypted.',
   }),
   workflow_id: z.uuid().nullable(),
   workflow_inputs: z.record(z.string().min(1).max(100), z.string().regex(PATH, PATH_RULE)).meta({
     description:
-      'The path of the value for each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
+      'The path of the value for each workflow input: `payload.contact.email`, `record.id`. Texts are read as the types of the inputs. If one does not fit, the answer and the log say so.',
   }),
   listeners: z
     .array(
@@ -181,19 +201,14 @@ export const createBody = z
     name: values.name,
     description: values.description.default(''),
     secret: secret.optional(),
-    sender: z
-      .enum([...SENDERS.keys()])
-      .optional()
-      .meta({
-        description:
-          'A known sender (GET /v1/webhooks/incoming/senders): sets `verification` and `dedupe_window` to what it needs.',
-      }),
+    sender: values.sender.default(null),
     verification: verification.optional().meta({ description: 'Default: that of `sender`, else `secret`.' }),
     ip_whitelist: ipWhitelist.default([]),
     rate_limit: values.rate_limit.default(60),
     burst: values.burst.default(0),
     block: values.block.default(null),
     target_entity: values.target_entity.default('Contact'),
+    also_writes: values.also_writes.optional(),
     field_mapping: values.field_mapping.default({ mode: 'automatic' }),
     deduplication: values.deduplication.prefault({}),
     dedupe_window: values.dedupe_window.optional(),
@@ -243,7 +258,7 @@ export const webhookWithProblem = webhookSchema
   .extend({
     problem: z.string().nullable().meta({
       description:
-        'The rules of the mapping that wrote nothing in the last requests (100 at most, 10 at least, since the last change): their path, or their condition, is most likely wrong. A rule with a `default` always writes.',
+        'Why a workflow does not start, or the rules of the mapping that wrote nothing in the last requests (10 to 100, since the last change): most likely their path or condition is wrong. A rule with a `default` always writes.',
     }),
   })
   .meta({ id: 'IncomingWebhookWithProblem' })

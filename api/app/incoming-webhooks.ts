@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { z } from 'zod'
-import { mappingProblem } from '../../db/incoming/unmatched-rules.ts'
+import { mappingProblem } from '../../db/incoming/mapping-problem.ts'
 import {
   createIncomingWebhook,
   deleteIncomingWebhook,
@@ -10,6 +10,7 @@ import {
   sealedSecret,
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
+import { workflowProblem } from '../../db/incoming/workflow-problem.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
 import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { withKind, withTargetEntity } from '../../db/model/incoming/target-entity.ts'
@@ -26,6 +27,8 @@ import { incomingSenderRoutes } from './incoming-senders.ts'
 import { assertPassword, sourceColumns } from './incoming-source.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
+  alsoWrites,
+  assertAlsoWrites,
   assertDeduplication,
   assertInputs,
   assertKey,
@@ -48,25 +51,26 @@ import { assertInputPaths, assertListeners, assertWorkflow } from './incoming-we
 
 const tag = 'Incoming webhooks'
 
-/** With the settings that the webhook's sender needs, unless they are given. */
-function withSender<T extends { sender?: string | undefined } & Partial<Undefined<OfSender>>>({
-  sender,
-  verification,
-  dedupe_window,
-  secret_fields,
-  ...values
-}: T): Omit<T, 'sender' | keyof OfSender> & OfSender {
-  const known = sender === undefined ? undefined : SENDERS.get(sender)
+/** The settings that a known sender needs; without one, the defaults. */
+function settingsOf(sender: string | null): OfSender {
+  const { verification, dedupeWindow, secretFields } = SENDERS.get(sender ?? '') ?? {}
   return {
-    ...values,
-    verification: verification ?? known?.verification ?? { type: 'secret' },
-    dedupe_window: dedupe_window ?? known?.dedupeWindow ?? 0,
-    secret_fields: secret_fields ?? known?.secretFields ?? [],
+    verification: verification ?? { type: 'secret' },
+    dedupe_window: dedupeWindow ?? 0,
+    secret_fields: secretFields ?? [],
   }
 }
 
 type OfSender = { verification: Verification; dedupe_window: number; secret_fields: string[] }
-type Undefined<T> = { [K in keyof T]: T[K] | undefined }
+
+/** Values with those of `defaults` in the place of undefined ones. */
+function withDefaults<D extends object, T extends { [K in keyof D]?: D[K] | undefined }>(
+  defaults: D,
+  values: T,
+): Omit<T, keyof D> & D {
+  const given = Object.entries(values).filter(([, value]) => value !== undefined)
+  return { ...defaults, ...Object.fromEntries(given) } as Omit<T, keyof D> & D
+}
 
 export const incomingWebhookRoutes: AppRoute[] = [
   appRoute({
@@ -99,14 +103,16 @@ export const incomingWebhookRoutes: AppRoute[] = [
     response: { status: 201, schema: withSecret },
     example: { name: 'Website form', target_entity: 'Contact' },
     async handler(request) {
-      const { secret: given, source, ...sent } = withSender(withKind(request.body))
-      const values = { ...sent, ...sourceColumns(source, request.deps) }
+      const { secret: given, source, ...sent } = withKind(request.body)
+      const defaults = { ...settingsOf(sent.sender), also_writes: alsoWrites(sent, request.caller) }
+      const values = { ...withDefaults(defaults, sent), ...sourceColumns(source, request.deps) }
       request.requireScopes(scopesOf(values))
       const secret = given ?? newSecret(values.verification)
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         await assertListeners(tx, values)
         assertTargets(values)
+        assertAlsoWrites(values)
         assertDeduplication(values)
         assertInputPaths(values)
         assertInputs(values)
@@ -131,7 +137,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     handler: (request) =>
       request.tenant(async (tx) => {
         const webhook = await getIncomingWebhook(tx, request.params.webhook_id)
-        return { ...present(webhook, request), problem: await mappingProblem(tx, webhook) }
+        const problem = (await workflowProblem(tx, webhook)) ?? (await mappingProblem(tx, webhook))
+        return { ...present(webhook, request), problem }
       }),
   }),
   appRoute({
@@ -142,7 +149,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
     tag,
     summary: 'Update an incoming webhook',
     description:
-      'Applies to the next request. `workflow_id: null` also clears `workflow_inputs`; another workflow is checked against the stored inputs.',
+      'Applies to the next request. `sender` also sets what its requests need, unless it is given too. `workflow_id: null` also clears `workflow_inputs`; another workflow is checked against the stored inputs.',
     params,
     body: patchBody,
     example: { rate_limit: 120, ip_whitelist: ['192.0.2.0/24'] },
@@ -153,6 +160,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const { webhook_id } = request.params
         const patch = {
           ...(body.workflow_id === null && { workflow_inputs: {} }),
+          ...(body.sender && settingsOf(body.sender)),
           ...body,
           ...(source !== undefined &&
             sourceColumns(source, request.deps, (await getIncomingWebhook(tx, webhook_id)).source)),
@@ -161,11 +169,12 @@ export const incomingWebhookRoutes: AppRoute[] = [
         request.requireScopes(scopesOf(webhook))
         // A PATCH can change the target or the rules alone; both are checked together.
         assertTargets(webhook)
+        assertAlsoWrites(webhook)
         assertDeduplication(webhook)
         assertInputPaths(webhook)
         assertInputs(webhook)
         if (body.deduplication || body.kind) await assertKey(tx, webhook)
-        if (body.verification)
+        if (patch.verification)
           assertStoredSecret(
             webhook.verification,
             open(request.deps.secretsKey, await sealedSecret(tx, webhook.id)),

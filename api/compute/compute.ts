@@ -1,11 +1,16 @@
 import type { Split } from '../../db/knowledge/documents.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { Body, Mapping, RequestConfig } from '../../db/model/incoming/map-body.ts'
-import type { TargetKind } from '../../db/model/incoming/types.ts'
 import type { FileType } from '../../db/model/knowledge/files/extract.ts'
 import { passagesOf } from '../../db/model/knowledge/passages.ts'
 import { withComputed } from '../../db/process/compute/computed.ts'
-import { mapIn, mapRequestIn, proposeIn, withinLimits } from '../../db/process/compute/map-in-thread.ts'
+import {
+  mapIn,
+  mapRequestIn,
+  type ProposalSettings,
+  proposeIn,
+  withinLimits,
+} from '../../db/process/compute/map-in-thread.ts'
 import { Pool } from '../../db/process/compute/pool.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { countValues } from '../../workflows/language/measure.ts'
@@ -100,8 +105,8 @@ export class Compute {
   }
 
   /** A mapping proposed from a sample. Throws the errors of `parseBody` too. */
-  propose(organizationId: string, body: Body, kind: TargetKind, secretFields: string[]) {
-    return proposeIn(this.threads, organizationId, body, kind, secretFields)
+  propose(organizationId: string, body: Body, ...settings: ProposalSettings) {
+    return proposeIn(this.threads, organizationId, body, ...settings)
   }
 
   /**

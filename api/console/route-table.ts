@@ -4,8 +4,10 @@ import { analyticsPages } from './pages/analytics.tsx'
 import { analyticsExplorePages } from './pages/analytics-explore.tsx'
 import { auditLogPages } from './pages/audit-log.tsx'
 import { customFieldPages } from './pages/custom-fields.tsx'
+import { deletedRecordPages } from './pages/deleted-records.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { designRoutes } from './pages/design.tsx'
+import { duplicatePages } from './pages/duplicates.tsx'
 import { exchangeRatePages } from './pages/exchange-rates.tsx'
 import { homeRoutes } from './pages/home.tsx'
 import { incomingLogPages } from './pages/incoming-logs.tsx'
@@ -19,6 +21,7 @@ import { knowledgeSearchPages } from './pages/knowledge-search.tsx'
 import { mailSuppressionPages } from './pages/mail-suppressions.tsx'
 import { memberPages } from './pages/member-page.tsx'
 import { memberListPages } from './pages/members.tsx'
+import { mergePages } from './pages/merge.tsx'
 import { organizationPages } from './pages/organization.tsx'
 import { outgoingPages } from './pages/outgoing-webhooks.tsx'
 import { pipelinePages } from './pages/pipeline-page.tsx'
@@ -49,6 +52,9 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...resetRoutes,
   ...homeRoutes,
   ...recordListPages,
+  ...deletedRecordPages,
+  ...duplicatePages,
+  ...mergePages,
   ...recordFormPages,
   ...recordPages,
   ...workflowListPages,

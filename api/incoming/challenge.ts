@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { Payload } from '../../db/model/incoming/parse-body.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
@@ -48,6 +49,22 @@ const signedCode = (challengeCode: string, secret: string) => ({
   challengeCode,
   challengeResponse: hmac('sha256', secret, challengeCode).toString('hex'),
 })
+
+const HOOK_SECRET = 'x-hook-secret'
+
+/**
+ * The header that a verified POST asks to repeat: Asana makes a webhook only if its first request is answered with the
+ * secret with which Asana signs the others, which the token in their URL verifies.
+ * https://developers.asana.com/docs/webhooks-guide
+ */
+export function repeatedHeader(
+  type: Verification['type'],
+  headers: IncomingHttpHeaders,
+): [name: string, value: string] | undefined {
+  const value = headers[HOOK_SECRET]
+  if (type !== 'token' || headers['x-hook-signature'] !== undefined) return undefined
+  return typeof value === 'string' && /^[\w-]{1,200}$/.test(value) ? [HOOK_SECRET, value] : undefined
+}
 
 /**
  * The answer to the challenge of a verified POST: Slack's is repeated, as is one that is the whole body (monday.com), and

@@ -3,7 +3,7 @@ import { LRUCache } from 'lru-cache'
 import { captureRequest } from '../../db/incoming/capture.ts'
 import type { Receiver } from '../../db/incoming/receiving.ts'
 import type { MappedPayload, MappedRequest } from '../../db/model/incoming/map-body.ts'
-import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
+import { idOfSender, SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { isWooCommercePingBody } from '../../db/model/incoming/mapping/senders/woocommerce.ts'
 import { hasNoEffect } from '../../db/model/incoming/mapping/types.ts'
 import { nothingWritten } from '../../db/model/incoming/outcome.ts'
@@ -17,7 +17,7 @@ import { acceptBatch } from './accept-batch.ts'
 import { acceptRecord } from './accept-record.ts'
 import { Refusal, secondsUntil, skipped, toRefusal } from './answer.ts'
 import type { Call } from './call.ts'
-import { type Challenge, challengeOf, postedChallenge } from './challenge.ts'
+import { type Challenge, challengeOf, postedChallenge, repeatedHeader } from './challenge.ts'
 import { countFailure, requireStorage, showRate, takeQuota, takeRate } from './limits.ts'
 import { logRefusal, logSetUp, rowOf } from './log.ts'
 import { deliveryOfRecord, mapRequest } from './map-request.ts'
@@ -73,6 +73,11 @@ async function receive(call: Call): Promise<object | string> {
   const verdict = verifySender(call, bytes)
   if (verdict !== 'verified') return refuseSender(call, bytes, verdict)
   await takeRate(call)
+  const repeated = repeatedHeader(call.webhook.verification.type, call.ctx.req.headers)
+  if (repeated) {
+    call.ctx.set(...repeated)
+    return writtenNothing(call, 'challenge')
+  }
   await requireStorage(call)
   await takeQuota(call)
   const { isBatch, records } = await parseAndMap(call, bytes)
@@ -87,8 +92,8 @@ async function receive(call: Call): Promise<object | string> {
 }
 
 /** The answer in the form that the sender takes for success, unless a workflow has given one. */
-function acknowledged({ ctx }: Call, answer: object | string, sender?: string): object | string {
-  const { acknowledgement } = SENDERS.get(sender?.toLowerCase() ?? '') ?? {}
+function acknowledged({ ctx, webhook }: Call, answer: object | string, sender = ''): object | string {
+  const { acknowledgement } = SENDERS.get(webhook.sender ?? idOfSender({ name: sender })) ?? {}
   if (!acknowledgement || typeof answer === 'string' || ctx.status !== 200) return answer
   ctx.type = acknowledgement.type
   return acknowledgement.body

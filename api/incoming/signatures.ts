@@ -9,6 +9,7 @@ import type { IncomingHttpHeaders } from 'node:http'
 import type { SenderVerification, Verification } from '../../db/model/incoming/types.ts'
 import { isObject } from '../../workflows/shared/is-object.ts'
 import { standardKey } from '../../workflows/shared/webhook-signature.ts'
+import { DROPBOX_SIGN_RETRIES, eventOfForm } from './dropbox-sign.ts'
 
 /** What a verification reads of a request, besides its body. */
 export interface SignedRequest {
@@ -115,6 +116,18 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
   dialpad(_request, bytes, secret) {
     const token = signedToken(bytes)
     return token && { given: [token.signature], expected: sha256(secret, token.signed).toString('base64url') }
+  },
+  // The content of the event is not signed. https://developers.hellosign.com/docs/events/walkthrough/
+  dropbox_sign(request, bytes, secret) {
+    const { event_time, event_type, event_hash } = eventOfForm(bytes, header(request, 'content-type')) ?? {}
+    // Digits only: characters of the type would be read as a part of the time.
+    if (!/^\d{10}$/.test(String(event_time)) || !isText(event_type) || !isText(event_hash)) return undefined
+    return {
+      given: [String(event_hash)],
+      expected: sha256(secret, `${event_time}${event_type}`).toString('hex'),
+      seconds: secondsOf(String(event_time)),
+      oldest: DROPBOX_SIGN_RETRIES,
+    }
   },
   linkedin,
   twilio,

@@ -11,9 +11,10 @@ import type { Tenant } from '../postgres/tenancy.ts'
 import { companiesNamed } from '../records/companies.ts'
 import { createSet } from '../records/create.ts'
 import { finderBy } from '../records/find-by-key.ts'
-import { type Outcome, recordOf } from '../records/sets.ts'
+import { inWaves, type Outcome, recordOf } from '../records/sets.ts'
 import { updateMany, updateSet } from '../records/update.ts'
 import { upsertKeyed, upsertRecord } from '../records/upsert.ts'
+import { idBeside, type Owner, ofTwoRecords, ownersOf } from './known-ids.ts'
 import { newestNotes } from './newest-notes.ts'
 
 /** `record`: null for a payload that only updates, and whose record does not exist. */
@@ -39,28 +40,28 @@ const ADDING = { addressParts: true, tags: true } as const
 /**
  * Writes mapped records by the webhook's deduplication rule, as if one after the other, with a constant number of
  * statements where their keys differ, for each stretch of payloads that all make records or all only update them. If
- * several records have the key, the oldest matches; a payload without the key creates a record. A mapped note is added
- * unless the payload is skipped, or may be a repetition and the newest note of its record is the same.
+ * several records have the key, the oldest matches; a payload without the key creates a record, unless its external_id
+ * is that of one. A mapped note is added unless the payload is skipped, or may be a repetition and the newest note of its record is the same.
  * Throws `validation_error`, `conflict` if one of them cannot be written; then all must be rolled back.
  */
 export async function saveAll(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
   const ways = { Skip: skipOrCreate, Update: updateOrCreate, 'Create Anyway': createAnyway }
   const save = ways[webhook.deduplication.action]
   const saved: Saved[] = []
-  for (const { by, group } of stretches(all))
+  for (const { way: by, group } of stretches(all, ({ mapped }) => mapped.updates_by))
     saved.push(...(await (by === undefined ? save(tx, webhook, group) : updateBy(tx, webhook, by, group))))
   await addNotes(tx, webhook.kind, all, saved)
   return saved
 }
 
-/** Consecutive payloads of one way: those that make records, and those that only update what a field finds. */
-function stretches(all: ToSave[]): { by: string | undefined; group: ToSave[] }[] {
-  const found: { by: string | undefined; group: ToSave[] }[] = []
+/** Consecutive payloads that are written in one way. */
+function stretches<Way>(all: ToSave[], wayOf: (one: ToSave) => Way): { way: Way; group: ToSave[] }[] {
+  const found: { way: Way; group: ToSave[] }[] = []
   for (const one of all) {
-    const by = one.mapped.updates_by
+    const way = wayOf(one)
     const last = found.at(-1)
-    if (last && last.by === by) last.group.push(one)
-    else found.push({ by, group: [one] })
+    if (last && last.way === way) last.group.push(one)
+    else found.push({ way, group: [one] })
   }
   return found
 }
@@ -83,9 +84,16 @@ async function skipOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSav
   const finder = await finderBy(tx, kind, keyFieldOf(webhook))
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
   const found = await finder.find(keys.flatMap((key) => key ?? []))
+  const isFound = (place: number) => found.has(keys[place] ?? '')
+  const owners = await ownersOf(
+    tx,
+    webhook,
+    all.filter((_, place) => !isFound(place)),
+  )
   const isNew = (place: number) => {
     const key = keys[place]
-    return key === undefined || (!found.has(key) && keys.indexOf(key) === place)
+    if (isFound(place) || owners.has(all[place]!)) return false
+    return key === undefined || keys.indexOf(key) === place
   }
   const news = [...all.keys()].filter(isNew)
   const created = await create(
@@ -99,11 +107,58 @@ async function skipOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSav
   const byKey = new Map(news.map((place, i) => [keys[place], created[i]!.id]))
   return keys.map((key, place): Saved => {
     if (isNew(place)) return { action: 'created', record: created[news.indexOf(place)]! }
-    return { action: 'skipped', record: { id: found.get(key!)?.[0] ?? byKey.get(key)! } }
+    const id = found.get(key ?? '')?.[0] ?? owners.get(all[place]!)?.id ?? byKey.get(key)!
+    return { action: 'skipped', record: { id } }
   })
 }
 
+/** The record with the external_id is the person, also where the payload has another email. */
 async function updateOrCreate(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
+  if (all.every(({ mapped }) => idBeside(webhook, mapped) === undefined)) return upsertAll(tx, webhook, all)
+  const by = keyFieldOf(webhook)
+  // Payloads that share a key may be of one record.
+  const keysOf = ({ mapped }: ToSave) => {
+    const [id, key] = [idBeside(webhook, mapped), upsertKey(by, mapped.fields)?.toLowerCase()]
+    return [
+      ...(id === undefined ? [] : [`external_id ${id}`]),
+      ...(key === undefined ? [] : [`${by} ${key}`]),
+    ]
+  }
+  return inWaves(all, keysOf, async (wave) => {
+    const owners = await ownersOf(tx, webhook, wave)
+    const saved: Saved[] = []
+    for (const { way: isKnown, group } of stretches(wave, (one) => owners.has(one)))
+      saved.push(
+        ...(await (isKnown ? updateOwners(tx, webhook, group, owners) : upsertAll(tx, webhook, group))),
+      )
+    return saved
+  })
+}
+
+/** Updates the records with the external_ids of payloads, unless their other keys are those of other records. */
+async function updateOwners(
+  tx: Tenant,
+  webhook: DeduplicationConfig,
+  all: ToSave[],
+  owners: ReadonlyMap<ToSave, Owner>,
+): Promise<Saved[]> {
+  const known = all.flatMap((one) => {
+    const { id, other } = owners.get(one)!
+    return other === undefined ? [{ one, id }] : []
+  })
+  const written = await updateFound(tx, webhook.kind, known)
+  const gone = known.flatMap(({ one }) => (written.has(one) ? [] : one))
+  const upserted = new Map((await upsertAll(tx, webhook, gone)).map((saved, i) => [gone[i]!, saved]))
+  return all.map((one): Saved => {
+    const record = written.get(one)
+    if (record) return { action: 'updated', record }
+    const { id, other } = owners.get(one)!
+    return upserted.get(one) ?? ofTwoRecords(webhook, one.mapped, id, other!)
+  })
+}
+
+async function upsertAll(tx: Tenant, webhook: DeduplicationConfig, all: ToSave[]): Promise<Saved[]> {
+  if (all.length === 0) return []
   const kind = webhook.kind
   const by = keyFieldOf(webhook)
   const fields = await fieldsOf(tx, all)
@@ -137,29 +192,38 @@ async function updateBy(
   const keys = all.map(({ mapped }) => finder.keyOf(mapped.fields))
   const found = await finder.find(keys.flatMap((key) => key ?? []))
   const ids = keys.map((key) => (key === undefined ? undefined : found.get(key)?.[0]))
-  const written = new Map<ToSave, AgxRecord>()
-  if (webhook.deduplication.action === 'Update') {
-    // The companies that the others name are not created.
-    const known = all.flatMap((one, i) => (ids[i] ? [{ one, id: ids[i] }] : []))
-    const fields = await fieldsOf(
-      tx,
-      known.map(({ one }) => one),
-    )
-    const updates = known.map(({ one, id }, i) => ({
-      id,
-      patch: changes(fields[i]!, one.mapped),
-      adding: ADDING,
-      keepsKeys: true,
-    }))
-    for (const [i, outcome] of (await updateMany(tx, kind, updates)).entries())
-      if (!isGone(outcome)) written.set(known[i]!.one, recordOf([outcome]))
-  }
+  // The companies that the others name are not created.
+  const known = all.flatMap((one, i) => (ids[i] ? [{ one, id: ids[i] }] : []))
+  const written = await updateFound(tx, kind, webhook.deduplication.action === 'Update' ? known : [])
   return all.map((one, i): Saved => {
     const record = written.get(one)
     if (record) return { action: 'updated', record }
     const isKept = webhook.deduplication.action === 'Skip' && ids[i]
     return isKept ? { action: 'skipped', record: { id: isKept } } : withoutRecord(kind, one.mapped)
   })
+}
+
+/** Updates records that were found. @returns those that exist still. */
+async function updateFound(
+  tx: Tenant,
+  kind: TargetKind,
+  known: { one: ToSave; id: string }[],
+): Promise<Map<ToSave, AgxRecord>> {
+  const written = new Map<ToSave, AgxRecord>()
+  if (known.length === 0) return written
+  const fields = await fieldsOf(
+    tx,
+    known.map(({ one }) => one),
+  )
+  const updates = known.map(({ one, id }, i) => ({
+    id,
+    patch: changes(fields[i]!, one.mapped),
+    adding: ADDING,
+    keepsKeys: true,
+  }))
+  for (const [i, outcome] of (await updateMany(tx, kind, updates)).entries())
+    if (!isGone(outcome)) written.set(known[i]!.one, recordOf([outcome]))
+  return written
 }
 
 /** Deleted by another transaction after it was found. */

@@ -33,12 +33,10 @@ import * as taskReminderMails from './0031_task_reminder_mails.ts'
 import * as consents from './0032_consents.ts'
 import * as unsummedAmounts from './0033_unsummed_amounts.ts'
 import * as exchangeRates from './0034_exchange_rates.ts'
+import * as incomingSenders from './0035_incoming_senders.ts'
 
-/**
- * The last migration of the schema of the first release: migrations up to it are edited in place. At a release it
- * becomes the newest one.
- */
-export const BASELINE = '0013_reports'
+/** The last migration of the last release. Migrations up to it are never edited. */
+export const BASELINE = '0034_exchange_rates'
 
 /**
  * In order. A released migration is never edited; a new migration changes the schema again. There is no down migration:
@@ -94,4 +92,5 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0032_consents', consents],
   ['0033_unsummed_amounts', unsummedAmounts],
   ['0034_exchange_rates', exchangeRates],
+  ['0035_incoming_senders', incomingSenders],
 ]

@@ -20,8 +20,12 @@ const RESOURCES: { path: RegExp; read: Scope[]; change: Scope[] }[] = [
     read: ['contacts:read'],
     change: ['contacts:write'],
   },
-  // The requests of the webhook write contacts, and start its workflow.
-  { path: /^\/webhooks\/incoming\/\{webhook_id\}/, read: [], change: ['contacts:write', 'workflows:run'] },
+  // The requests of the webhook write contacts, with their companies and notes, and start its workflow.
+  {
+    path: /^\/webhooks\/incoming\/\{webhook_id\}/,
+    read: [],
+    change: ['contacts:write', 'companies:write', 'notes:write', 'workflows:run'],
+  },
   // The events of the webhook contain contacts.
   { path: /^\/webhooks\/outgoing\/\{webhook_id\}/, read: [], change: ['contacts:read'] },
   { path: /^\/deliveries\/\{delivery_id\}/, read: ['contacts:read'], change: ['contacts:read'] },

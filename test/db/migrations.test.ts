@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
-import knex, { type Knex } from 'knex'
+import type { Knex } from 'knex'
 import { BASELINE, migrations } from '../../db/migrations/index.ts'
-import { createTestDatabase } from '../support/database.ts'
 import { problemsOf } from '../support/online-migrations.ts'
+import { releases } from '../support/releases.ts'
+import { hashesOf, sentBy } from '../support/sent-migrations.ts'
 
 describe('a migration after the baseline', () => {
   const names = migrations.map(([name]) => name)
@@ -90,23 +91,14 @@ describe('a migration after the baseline', () => {
     it(`may: ${sql.replace(/\s+/g, ' ')}`, () => assert.deepEqual(problemsOf(sql, [BASELINE]), []))
 })
 
-/** The SQL that each migration sends, in order, to an empty database. */
-async function sentBy(all: typeof migrations): Promise<Map<string, string>> {
-  const db = await createTestDatabase()
-  await db.asOwner((client) => client.query('drop schema public cascade; create schema public'))
-  const owner = knex({ client: 'pg', connection: db.url, pool: { min: 0, max: 1 } })
-  let sent: string[] = []
-  owner.on('query', ({ sql }: { sql: string }) => sent.push(sql))
-  const found = new Map<string, string>()
-  try {
-    for (const [name, { up }] of all) {
-      sent = []
-      await up(owner)
-      found.set(name, sent.join(';\n'))
-    }
-    return found
-  } finally {
-    await owner.destroy()
-    await db.drop()
-  }
-}
+describe('a released migration', () => {
+  it('is never edited, nor what it reads: it sends what it sent then', async () => {
+    const now = hashesOf(await sentBy(migrations))
+    for (const { version, known } of releases())
+      assert.deepEqual(
+        Object.fromEntries(Object.keys(known.migrations).map((name) => [name, now[name]])),
+        known.migrations,
+        `the migrations of ${version}`,
+      )
+  })
+})

@@ -1,6 +1,7 @@
 import { createServer, type IncomingHttpHeaders } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Webhook } from 'standardwebhooks'
+import { caller, signInOwner } from './caller.ts'
 import type { TestStack } from './stack.ts'
 
 /** A third-party server on this machine: a CRM that workflows call, and a receiver of outgoing webhooks. */
@@ -91,7 +92,7 @@ export interface Journey {
 
 export async function prepareJourney(stack: TestStack, outside: Outside): Promise<Journey> {
   const v1 = caller(`${stack.apiUrl}/v1`, { authorization: `Bearer ${stack.key}` })
-  const app = await signIn(stack)
+  const app = await signInOwner(stack)
   const { workflow_id } = await v1<{ workflow_id: string }>('POST', '/workflows', {
     spec: spec(outside.url),
   })
@@ -107,32 +108,4 @@ export async function prepareJourney(stack: TestStack, outside: Outside): Promis
   })
   outside.secret = outgoing.secret
   return { incoming, v1, app }
-}
-
-/** Sends requests with JSON. Throws a response that is not 2xx. */
-function caller(base: string, headers: Record<string, string>) {
-  return async <T>(method: string, path: string, body?: unknown): Promise<T> => {
-    const answer = await fetch(base + path, {
-      method,
-      headers: { ...headers, ...(body === undefined ? {} : { 'content-type': 'application/json' }) },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    })
-    const text = await answer.text()
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${text}`)
-    return JSON.parse(text) as T
-  }
-}
-
-async function signIn(stack: TestStack): Promise<Journey['app']> {
-  const answer = await fetch(`${stack.apiUrl}/app/session`, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(stack.owner),
-  })
-  const { csrf_token } = (await answer.json()) as { csrf_token: string }
-  const cookie = answer.headers
-    .getSetCookie()
-    .map((one) => one.split(';')[0])
-    .join('; ')
-  return caller(`${stack.apiUrl}/app`, { cookie, 'x-csrf-token': csrf_token })
 }

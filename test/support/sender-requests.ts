@@ -658,6 +658,60 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     }),
   },
   {
+    sender: 'dropbox_sign',
+    what: 'signature',
+    body: json({
+      event: {
+        event_type: 'signature_request_signed',
+        event_metadata: { related_signature_id: 's2', reported_for_account_id: 'a' },
+      },
+      account_guid: 'a',
+      signature_request: {
+        signature_request_id: 'r1',
+        title: 'Contract',
+        requester_email_address: 'grace@host.example',
+        signatures: [
+          { signature_id: 's1', signer_email_address: 'bob@example.com', signer_name: 'Bob' },
+          { signature_id: 's2', signer_email_address: 'ada@example.com', signer_name: 'Ada Lovelace' },
+        ],
+      },
+    }),
+  },
+  {
+    sender: 'asana',
+    what: 'change of a task',
+    headers: { 'X-Hook-Signature': 'a'.repeat(64) },
+    body: json({
+      events: [
+        {
+          user: { gid: '12345', resource_type: 'user' },
+          created_at: '2026-11-26T16:32:29.147Z',
+          action: 'changed',
+          resource: { gid: '1337', resource_type: 'task', resource_subtype: 'default_task' },
+          change: { field: 'name', action: 'changed' },
+          parent: null,
+        },
+      ],
+    }),
+  },
+  {
+    sender: 'notion',
+    what: 'change of a page',
+    headers: { 'X-Notion-Signature': `sha256=${'a'.repeat(64)}` },
+    body: json({
+      id: '367cba44-b6f3-4c92-81e7-6a2e9659efd4',
+      timestamp: '2026-11-26T20:36:23.617Z',
+      workspace_id: '13950b26-c203-4f3b-b97d-93ec06319565',
+      subscription_id: '29d75c0d-5546-4414-8459-7b7a92f1fc4b',
+      integration_id: '0ef2e755-4912-8096-91c1-00376a88a5ca',
+      type: 'page.properties_updated',
+      authors: [{ id: 'c7c11cca-1d73-471d-9b6e-bdef51470190', type: 'person' }],
+      attempt_number: 1,
+      entity: { id: '153104cd-477e-809d-8dc4-ff2d96ae3090', type: 'page' },
+      data: { parent: { id: '13950b26-c203-4f3b-b97d-93ec06319565', type: 'space' } },
+    }),
+  },
+  {
     sender: 'pandadoc',
     what: 'completed document',
     body: json([
@@ -831,6 +885,9 @@ export const SENDER_REQUESTS: SenderRequest[] = [
   },
 ]
 
+/** The time of events that are signed with it, also if they are sent twice. */
+const STARTED = Math.floor(Date.now() / 1000)
+
 /** A body as a JSON Web Token, signed with HS256. */
 export function tokenOf(body: string, key: string): string {
   const encoded = (text: string) => Buffer.from(text, 'latin1').toString('base64url')
@@ -876,6 +933,19 @@ export function proven(
         .update(timestamp + token)
         .digest('hex')
       return sent({}, '', json({ ...JSON.parse(body), signature: { timestamp, token, signature } }))
+    }
+    case 'dropbox_sign': {
+      const whole = JSON.parse(body)
+      const event_hash = createHmac('sha256', given)
+        .update(`${STARTED}${whole.event.event_type}`)
+        .digest('hex')
+      const event = { ...whole.event, event_time: String(STARTED), event_hash }
+      const part = 'Content-Disposition: form-data; name="json"'
+      return sent(
+        { 'Content-Type': 'multipart/form-data; boundary=b' },
+        '',
+        `--b\r\n${part}\r\n\r\n${json({ ...whole, event })}\r\n--b--\r\n`,
+      )
     }
     case 'pandadoc': {
       const signature = createHmac('sha256', given).update(body, 'latin1').digest('hex')

@@ -28,10 +28,10 @@ const standard =
 const hub: Sign = (body) => ({ 'X-Hub-Signature-256': `sha256=${mac(body)}` })
 
 /**
- * With these the sender shows its secret, or signs elsewhere: Mailgun in the body, Dialpad with the body as a token, PandaDoc
- * in the URL. Those have tests of their own.
+ * With these the sender shows its secret, or signs elsewhere: Mailgun and Dropbox Sign in the body, Dialpad with the body as
+ * a token, PandaDoc in the URL. Those have tests of their own.
  */
-export const NOT_IN_HEADERS = ['secret', 'token', 'mailgun', 'dialpad', 'pandadoc'] as const
+export const NOT_IN_HEADERS = ['secret', 'token', 'mailgun', 'dialpad', 'dropbox_sign', 'pandadoc'] as const
 type NotInHeaders = (typeof NOT_IN_HEADERS)[number]
 
 /** Each verification that signs in headers. */

@@ -6,13 +6,13 @@ import { fileURLToPath } from 'node:url'
 import { Client, Connection } from '@temporalio/client'
 import pg from 'pg'
 import { copyRun } from '../support/copy-run.ts'
-import { readDoc } from '../support/doc-pages.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { installedPostgres, startInstalledPostgres } from '../support/installed-postgres.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
 import { plantedKey } from '../support/planted.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
 import { startReceiver } from '../support/receiver.ts'
+import { runBackup } from '../support/run-backup.ts'
 import { until } from '../support/until.ts'
 
 /** A drill of its own: RESTORE_SLEEPERS=500 holds it to its promised times, and 100000 measures it at scale. */
@@ -33,15 +33,7 @@ nodes:
   pause: {type: delay, config: {for: 30d}}
 `
 
-/** The arguments that docs/operations.md gives a program, with this URL and file in place of its own. */
-function documented(program: string, { owner, dump }: { owner: string; dump: string }): string[] {
-  const [, words] = new RegExp(`^${program} (.+)$`, 'm').exec(readDoc('docs/operations.md'))!
-  return words!
-    .split(' ')
-    .map((word) => word.replace('"$DATABASE_OWNER_URL"', () => owner).replace('agx.dump', () => dump))
-}
-
-/** The procedure of docs/operations.md under "Backup of a deployment", with the programs of an installed PostgreSQL. */
+/** `npm run backup`, with the programs of an installed PostgreSQL. */
 describe('a dump that is restored into a new cluster, with an empty Temporal', function () {
   this.timeout(900_000)
   const programs = installedPostgres()
@@ -112,6 +104,10 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     return { owner: postgres.url, env, temporal, worker, api }
   }
 
+  const backUp = async (owner: string, name: 'create' | 'restore') => {
+    const { code, printed } = await runBackup(programs!, { DATABASE_URL: owner }, name, dump)
+    assert.equal(code, 0, printed)
+  }
   const request = async ({ api }: Deployment, method: string, path: string, body?: object) => {
     const answer = await fetch(api.url + path, {
       method,
@@ -173,13 +169,13 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     })
     const dumped = await counts(before.owner)
     // While everything runs.
-    execFileSync(join(programs!, 'pg_dump'), documented('pg_dump', { owner: before.owner, dump }))
+    await backUp(before.owner, 'create')
     for (const { child } of [before.worker, before.api]) child.kill('SIGKILL')
     await before.temporal.stop()
 
     let restored: Record<string, number> | undefined
     const restore = async (owner: string) => {
-      execFileSync(join(programs!, 'pg_restore'), documented('pg_restore', { owner, dump }))
+      await backUp(owner, 'restore')
       restored = await counts(owner)
     }
     const after = await deploy({ TEMPORAL_ADOPT: 'true' }, restore)

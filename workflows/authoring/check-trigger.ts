@@ -169,9 +169,21 @@ function intervalProblems({
       code: 'conflicting_times',
       message: 'timezone has no effect on an interval, which is counted in UTC from 1970 on',
       path: '/trigger/timezone',
-      hint: REMOVE,
+      hint: localCron(every, offset, timezone) ?? REMOVE,
     })
   return problems
+}
+
+const MINUTE_MS = 60_000
+
+/** The cron of an interval of a day at a local time; undefined for other intervals, which have no time of day. */
+function localCron(every: string, offset: string | undefined, timezone: string): string | undefined {
+  const minutes = offset === undefined ? 0 : parseDuration(offset)! / MINUTE_MS
+  if (parseDuration(every) !== 24 * 60 * MINUTE_MS || !Number.isInteger(minutes) || minutes >= 24 * 60)
+    return undefined
+  const cron = `${minutes % 60} ${Math.floor(minutes / 60)} * * *`
+  const instead = offset === undefined ? '`every`' : '`every` and `offset`'
+  return `for this time of the day in ${timezone}, use \`cron: "${cron}"\` in place of ${instead}`
 }
 
 function jitterProblems(schedule: ScheduleSpec): Problem[] {

@@ -135,8 +135,13 @@ class ConfigCheck {
               return write(flowText(filteredBy(text, 'join: ", "')))
             if (kinds.every((kind) => TEXTUAL.includes(kind) || kind === 'string') && !refuses('boolean'))
               return `compare it: \`${text.replace(/\s*\}\}$/, ' == … }}')}\``
+            if (isPlainText(given) && !refuses('number'))
+              return write(flowText(text.replace(/\s*\}\}$/, ' | plus: 0 }}')))
             const isOne = kinds.every((kind) => kind === 'object')
-            return isOne && !refuses('array') ? write(flowText([text])) : undefined
+            if (!isOne || refuses('array')) return undefined
+            // The next one may be a list.
+            if (originOf(given)) return write(flowText(text.replace(/\s*\}\}$/, ' | compact }}')))
+            return write(flowText([text]))
           },
         },
       ]
@@ -152,6 +157,10 @@ class ConfigCheck {
     return valueProblems(text, path, given, wanted)
   }
 }
+
+/** Whether a value is a text that may have a number: no time, id, or one of a set. */
+const isPlainText = (type: ValueType) =>
+  optionsOf(type).every((one) => one.type === 'string' && one.format === undefined && one.enum === undefined)
 
 const isId = (type: ValueType) =>
   optionsOf(type).length > 0 && optionsOf(type).every(({ format }) => format === 'uuid')

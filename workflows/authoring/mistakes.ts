@@ -154,7 +154,7 @@ function wrongPath(mistake: Mistake & { kind: 'path' }): Described {
   return {
     code: 'unknown_field',
     message: `${subject} has no ${isField ? 'field ' : ''}${String(key).slice(0, 100)}${has}`,
-    hint: () => correction(mistake) ?? oneOfThese(names),
+    hint: () => mistake.type.empty ?? correction(mistake) ?? oneOfThese(names),
   }
 }
 

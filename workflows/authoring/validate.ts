@@ -26,6 +26,7 @@ import { checkCases } from './check-cases.ts'
 import { checkChain } from './check-chain.ts'
 import { checkContinued } from './check-continued.ts'
 import { checkDecisions } from './check-decisions.ts'
+import { checkEndsInLoops } from './check-ends-in-loops.ts'
 import { checkHtml } from './check-html.ts'
 import { checkJsonTexts } from './check-json-texts.ts'
 import { checkLoopTails } from './check-loop-tail.ts'
@@ -140,6 +141,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkCleanup(lowered, bodies),
     ...checkGraph(lowered, graph),
     ...checkBodies(lowered, bodies),
+    ...checkEndsInLoops(lowered, bodies),
     ...checkTurns(lowered, bodies),
     ...checkWaits(lowered, graph),
     ...checkResponses(lowered, bodies),

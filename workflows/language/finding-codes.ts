@@ -466,6 +466,14 @@ export const CODES = {
       'inputs: {emails: {type: array, default: []}}\nnodes: {each: {type: for_each, config: {items: "{{ inputs.emails }}"}, next: {item: tell, done: report}}, tell: {type: emit_event, config: {event: x.y, data: {to: "{{ item }}"}}}, report: {type: emit_event, config: {event: x.done}}}',
     ),
   ),
+  end_in_loop: warning(
+    'A node in the body of a loop ends the whole run as completed: the other items do not run.',
+    'To end only the item, write `end` where the node before leads to it: `next: {"true": end}`. To end the run, say so: `status: completed`, or `outputs`, in its config.',
+    both(
+      `nodes: {each: {type: for_each, config: {items: [1, 2]}, next: {item: a}}, ${CONDITION}, b: {type: stop}, c: {type: emit_event, config: {event: x.y}}}`,
+      `nodes: {each: {type: for_each, config: {items: [1, 2]}, next: {item: a}}, ${CONDITION}, b: {type: stop, config: {status: completed}}, c: {type: emit_event, config: {event: x.y}}}`,
+    ),
+  ),
   constant_until: warning(
     'The condition of a `repeat` reads nothing that changes from turn to turn: its body runs once, or up to `max_turns`.',
     'Read a node of the body, `index` or `previous`.',

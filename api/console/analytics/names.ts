@@ -38,7 +38,7 @@ async function namesOfList({ readIfAllowed }: View, list: string): Promise<[stri
   return (found?.data ?? []).map((one) => [one[id]!, one.name!])
 }
 
-/** Of what the values of a dimension are ids. */
+/** The kind or list whose ids the values of a dimension are. */
 function referenceOf(name: string, dimension: string): string | undefined {
   const table = findMetric(name)?.source.table ?? ''
   if (dimension === 'workflow_id') return 'workflows'

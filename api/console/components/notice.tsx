@@ -19,6 +19,7 @@ const TEXTS: Record<string, string> = {
   linked: 'Linked.',
   ended: 'That session has ended.',
   invited: 'The invitation is on its way.',
+  merged: 'Merged. The duplicate is gone; what belonged to it is here.',
   mailed: 'The link is mailed to the member.',
   member_removed: 'The member is removed. What the member held is handed over in the background.',
   reset_requested:

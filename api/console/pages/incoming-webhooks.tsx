@@ -23,6 +23,8 @@ interface Webhook {
   url: string
   status: 'Active' | 'Inactive'
   target_entity: string
+  also_writes: string[]
+  sender: string | null
   deduplication: { action: string; by: string }
   verification: { type: string }
   ip_whitelist: string[]
@@ -31,7 +33,7 @@ interface Webhook {
   workflow_id: string | null
   /** Why the polls of its source fail. */
   poll_problem: string | null
-  /** Which rules of its mapping write nothing; not in lists. */
+  /** Which rules write nothing, and which requests are of another sender; not in lists. */
   problem?: string | null
   created_at: string
 }
@@ -47,7 +49,11 @@ const SHARED = ['name', 'description', 'target_entity', 'ip_whitelist', 'rate_li
 const LABELS = { workflow_id: 'Workflow to start' }
 const DEDUPLICATION = deduplicationFields()
 const NEW = [...fieldsOf('createIncomingWebhook', ['sender', ...SHARED], LABELS), ...DEDUPLICATION]
-const EDITED = NEW.filter(({ name }) => name !== 'sender')
+// Without a value the sender is cleared.
+const EDITED = [
+  ...fieldsOf('updateIncomingWebhook', ['sender']),
+  ...NEW.filter(({ name }) => name !== 'sender'),
+]
 const NAMES = NEW.map(({ name }) => name)
 
 /** The members of `deduplication`, as fields of their own. */
@@ -300,13 +306,18 @@ function onePage(view: View, webhook: Webhook, log: List<LogEntry> | undefined):
           {mayChangeWebhooks(view) && <Actions of={webhook} />}
         </PageHeader>
         {webhook.poll_problem && <p class="notice amber">Polls of the source: {webhook.poll_problem}</p>}
-        {webhook.problem && <p class="notice amber">Mapping: {webhook.problem}</p>}
+        {webhook.problem && <p class="notice amber">Problem: {webhook.problem}</p>}
         <Card title="Settings" actions={mayChangeWebhooks(view) && <a href={`${path}/edit`}>Edit</a>}>
           <Facts
             of={[
               ['Status', <Status of={webhook.status} key="status" />],
               ['URL', <Copyable text={webhook.url} label="the URL" key="url" />],
+              ['Sender', webhook.sender ?? 'recognised by each request'],
               ['Makes', webhook.target_entity],
+              [
+                'Also writes',
+                (webhook.target_entity !== 'none' && webhook.also_writes.join(', ')) || 'nothing',
+              ],
               ['Duplicates', `${webhook.deduplication.action} by ${webhook.deduplication.by}`],
               ['Verified by', webhook.verification.type],
               [

@@ -9,14 +9,6 @@ import { toBody } from '../forms/to-body.ts'
 import type { ConsoleRoute, Page } from '../route.ts'
 import { MEMBERS } from './members.tsx'
 
-export interface Invitation {
-  id: string
-  email: string
-  role: string
-  expires_at: string
-  mail: { sent_at: string | null; problem: string | null } | null
-}
-
 const NAMES = ['email', 'role']
 const FIELDS = fieldsOf('createInvitation', NAMES).map((field) =>
   field.name === 'email' ? { ...field, type: 'email' as const } : field,

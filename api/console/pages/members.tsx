@@ -6,7 +6,14 @@ import { Time } from '../components/time.tsx'
 import { mayCall } from '../forms/allowed.ts'
 import { pageOf } from '../list-page.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
-import type { Invitation } from './invitations.tsx'
+
+interface Invitation {
+  id: string
+  email: string
+  role: string
+  expires_at: string
+  mail: { sent_at: string | null; problem: string | null } | null
+}
 
 export interface Member {
   id: string

@@ -81,9 +81,9 @@ async function read({ read, params }: View): Promise<Read> {
 }
 
 interface State {
-  /** Of the form: it shows what was typed. */
+  /** The errors of the form, which then shows what was typed. */
   errors?: FormErrors
-  /** Of another action. */
+  /** The refusal of another action. */
   refusal?: Awaited<ReturnType<View['call']>>
 }
 

@@ -3,6 +3,7 @@ import { ROLE_SCOPES } from '../../../db/model/access/roles.ts'
 import type { KindName } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { firstCharacters } from '../../../db/model/records/values.ts'
+import { DUPLICATES_BY } from '../../../db/records/duplicates.ts'
 import { FILTER_OPERATORS, type FilterOperator } from '../../../workflows/shared/operators.ts'
 import { allows } from '../../http/scopes.ts'
 import { ActionButton, LinkButton } from '../components/button.tsx'
@@ -151,6 +152,7 @@ function page(
         ) : (
           <Nothing view={view} schema={schema} isAll={isAll} />
         )}
+        <Further view={view} kind={entity} />
       </>
     ),
   }
@@ -166,6 +168,21 @@ function Header({ view, schema }: { view: View; schema: RecordSchema }) {
         </LinkButton>
       )}
     </PageHeader>
+  )
+}
+
+/** What else there is of a kind. */
+function Further({ view, kind }: { view: View; kind: KindName }) {
+  if (!mayWrite(view, kind)) return null
+  return (
+    <p class="muted">
+      {Object.hasOwn(DUPLICATES_BY, kind) && (
+        <>
+          <a href={`/records/${kind}/duplicates`}>Possible duplicates</a>,{' '}
+        </>
+      )}
+      <a href={`/records/${kind}/deleted`}>deleted {labelOf(kind).toLowerCase()}</a>
+    </p>
   )
 }
 

@@ -32,7 +32,7 @@ const field = (name: string, label: string, rest: Partial<FieldSpec> = {}): Fiel
 const FIELDS = [
   field('name', 'Name', { help: 'Workflows read it as `{{ env.<name> }}`.' }),
   field('type', 'Type', { type: 'choice', choices: TYPES }),
-  field('value', 'Value', { required: false, help: 'Of a boolean `true` or `false`. Not for secrets.' }),
+  field('value', 'Value', { required: false, help: 'A boolean is `true` or `false`. Not for secrets.' }),
 ]
 
 /** The variables of workflows: members of `env` of the organization. */

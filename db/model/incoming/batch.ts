@@ -39,7 +39,7 @@ const MAX_ENVELOPE = 512
 const MAX_ENVELOPE_OF_SENDER = 4_096
 
 export type BatchConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
-  Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners'>>
+  Partial<Pick<IncomingWebhook, 'deduplication' | 'workflow_inputs' | 'listeners' | 'sender' | 'also_writes'>>
 
 /**
  * The records of a body that is a list of records, or an envelope around one, each as if it had been sent alone; with its
@@ -50,7 +50,7 @@ export type BatchConfig = Pick<IncomingWebhook, 'field_mapping' | 'kind'> &
 export function itemsOf(payload: Payload, webhook: BatchConfig, isJson = true): Payload[] | undefined {
   // A workflow takes the list as the sender sent it.
   if (webhook.kind === 'none') return undefined
-  const found = ofSender(payload) ?? listIn(payload, webhook, isJson)
+  const found = ofSender(payload, webhook) ?? listIn(payload, webhook, isJson)
   if (!found || namesItemOf(found.path, webhook)) return undefined
   const { path, items, isAlone, sender } = found
   if (items.length > MAX_ITEMS)
@@ -80,8 +80,8 @@ interface Found {
 }
 
 /** The list in which a known sender has several records, such as the notifications of Salesforce. */
-function ofSender(payload: Payload): Found | undefined {
-  const sender = senderOf({ headers: {}, payload })
+function ofSender(payload: Payload, { sender: chosen }: BatchConfig): Found | undefined {
+  const sender = senderOf({ headers: {}, payload }, chosen)
   const path = sender?.recordsAt
   const items = path?.reduce<unknown>((value, name) => Object(value)[name], payload)
   return path && isListOfObjects(items) ? { path, items, sender: sender! } : undefined

@@ -24,7 +24,7 @@ export interface Body {
 
 export type Mapping = Pick<
   IncomingWebhook,
-  'field_mapping' | 'kind' | 'deduplication' | 'listeners' | 'secret_fields'
+  'field_mapping' | 'kind' | 'deduplication' | 'listeners' | 'secret_fields' | 'sender' | 'also_writes'
 >
 
 export interface Refused {
@@ -93,10 +93,12 @@ export function proposeFrom(
   body: Body,
   kind: TargetKind,
   secretFields: string[],
+  sender: string | null = null,
 ): Proposal | { refused: Refused } {
   return parsed(body, (payload) => {
-    const [first = payload] = itemsIn(payload, body, { field_mapping: { mode: 'automatic' }, kind }) ?? []
-    const proposal = proposeMapping(first, kind, body.headers)
+    const [first = payload] =
+      itemsIn(payload, body, { field_mapping: { mode: 'automatic' }, kind, sender }) ?? []
+    const proposal = proposeMapping(first, kind, body.headers, sender)
     const secrets = new SecretFields(payload, secretFields)
     const { values } = secrets.hide(first, { fields: {}, sources: {} }, { mode: 'automatic' })
     const redactor = new Redactor(values)

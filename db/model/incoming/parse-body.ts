@@ -73,9 +73,11 @@ function parseMultipartForm(bytes: Buffer, charset: string, contentType: string)
   return opened(parseForm(pairs.join('&'), 'utf-8'))
 }
 
-/** Jotform's answers are JSON in a field of the form. */
+/** Jotform's answers, and an event of Dropbox Sign, are JSON in a field of the form. */
 function opened(form: unknown): unknown {
-  const { rawRequest, formID } = form as Payload
+  const { rawRequest, formID, json } = form as Payload
+  if (typeof json === 'string' && /^\s*\{.*"event_hash"/s.test(json))
+    return { ...(form as Payload), json: parseJson(json) }
   if (typeof rawRequest !== 'string' || formID === undefined) return form
   return { ...(form as Payload), rawRequest: parseJson(rawRequest) }
 }

@@ -26,6 +26,7 @@ export const SENDER_VERIFICATIONS = [
   'chatwoot',
   'customerio',
   'dialpad',
+  'dropbox_sign',
   'intercom',
   'linear',
   'linkedin',
@@ -97,6 +98,10 @@ export interface MappingRule {
 export const WRITES = ['created', 'updated', 'skipped', 'triggered'] as const
 export type Write = (typeof WRITES)[number]
 
+/** Kinds of records that requests may write beside those of their webhook. */
+export const FURTHER_KINDS = ['companies', 'notes'] as const
+export type FurtherKind = (typeof FURTHER_KINDS)[number]
+
 /** A further workflow of a webhook. */
 export interface Listener {
   workflow_id: string
@@ -139,6 +144,8 @@ export interface IncomingWebhook {
   name: string
   description: string
   status: WebhookStatus
+  /** The id of the known sender that its owner has chosen. */
+  sender: string | null
   verification: Verification
   ip_whitelist: string[]
   rate_limit: number
@@ -146,6 +153,8 @@ export interface IncomingWebhook {
   block: BlockRule | null
   /** What its requests write; `target_entity` in the table and on the wire. */
   kind: WebhookKind
+  /** What its requests may write besides. */
+  also_writes: FurtherKind[]
   field_mapping: FieldMapping
   deduplication: Deduplication
   /** Seconds in which a request without a delivery id is taken for a repetition of one with the same body; 0: never. */

@@ -55,6 +55,6 @@ export const UNRELATED_WORDS = words(
       .flatMap((role) => ['', 's', 'detail', 'details', 'info', 'user', 'profile'].map((end) => role + end)),
     'team teams postedby taggedby sharedby addedby invitedby approvedby changedby performedby initiatedby membercreator hiringteam',
     'previous previousattributes previousdata previousvalue previousvalues before old olddata oldvalue oldvalues historyitem historyitems',
-    'merchant shop store vendor seller form campaign page adset product products items lineitems repository metadata meta definition',
+    'merchant shop store vendor seller origin form campaign page adset product products items lineitems repository metadata meta definition',
   ].join(' '),
 )

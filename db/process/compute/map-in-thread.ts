@@ -32,9 +32,10 @@ export async function mapIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  { field_mapping, kind, deduplication, listeners, secret_fields }: Mapping,
+  { field_mapping, kind, deduplication, listeners, secret_fields, sender, also_writes }: Mapping,
 ): Promise<MappedPayload> {
-  const values = [body, { field_mapping, kind, deduplication, listeners, secret_fields }] as const
+  const mapping = { field_mapping, kind, deduplication, listeners, secret_fields, sender, also_writes }
+  const values = [body, mapping] as const
   return accepted(
     isSmall(body, { field_mapping, listeners })
       ? mapBody(...values)
@@ -50,10 +51,9 @@ export async function mapRequestIn(
   webhook: Required<RequestConfig>,
 ): Promise<MappedRequest> {
   const { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields } = webhook
-  const values = [
-    body,
-    { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields },
-  ] as const
+  const { sender, also_writes } = webhook
+  const settings = { field_mapping, kind, deduplication, workflow_inputs, listeners, secret_fields }
+  const values = [body, { ...settings, sender, also_writes }] as const
   return accepted(
     isSmall(body, { field_mapping, listeners }) && !mayBeBatch(body)
       ? mapRequest(...values)
@@ -84,19 +84,19 @@ const usesLiquid = (mapping: FieldMapping): boolean =>
   mapping.mode === 'manual' &&
   mapping.rules.some(({ transforms }) => transforms.some(({ type }) => type === 'liquid'))
 
+/** What `proposeFrom` takes besides the sample. */
+export type ProposalSettings = [kind: TargetKind, secretFields: string[], sender: string | null]
+
 /** A mapping proposed from a sample, computed as `mapIn` does. */
 export async function proposeIn(
   threads: Threads,
   organizationId: string,
   body: Body,
-  kind: TargetKind,
-  secretFields: string[],
+  ...settings: ProposalSettings
 ): Promise<Proposal> {
-  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, kind, secretFields))
+  if (body.content.length <= INLINE.body) return accepted(proposeFrom(body, ...settings))
   return accepted(
-    await withinLimits('the sample', () =>
-      threads.run(organizationId, 'proposeFrom', body, kind, secretFields),
-    ),
+    await withinLimits('the sample', () => threads.run(organizationId, 'proposeFrom', body, ...settings)),
   )
 }
 

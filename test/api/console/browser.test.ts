@@ -54,6 +54,10 @@ describe('the console in a browser', () => {
       company_id: company.id,
       tags: ['vip'],
     })
+    const twin = await request('POST', '/v1/objects/contacts', {
+      first_name: 'عبد الرحمن',
+      phone: '+41446681800',
+    })
     const { workflow_id } = await request('POST', '/v1/workflows', { spec: `name: Pay${NODES}` })
     const { run_id } = await request('POST', `/v1/workflows/${workflow_id}/run`, { confirm: true })
     const incoming = await request('POST', '/v1/webhooks/incoming', { name: 'Form' })
@@ -94,6 +98,9 @@ describe('the console in a browser', () => {
       `/records/contacts/${contact.id}`,
       `/records/contacts/${contact.id}/edit`,
       `/records/companies/${company.id}`,
+      '/records/contacts/deleted',
+      '/records/contacts/duplicates?by=name',
+      `/records/contacts/merge?record=${contact.id}&from=${twin.id}`,
       '/workflows',
       '/workflows/new',
       '/workflows/templates',

@@ -64,6 +64,29 @@ describe('the signature that a sender documents', () => {
     equal(verdict('chatwoot', 'key', body, {}, { now }), 'missing')
   })
 
+  it('of Dropbox Sign is over the time and the type of the event, as in the example of its libraries', () => {
+    const key = '324e3b0840f065eb51f3fd63231d0d33daa35d4ed10d27718839e81737065782'
+    const event = {
+      event_type: 'account_confirmed',
+      event_time: '1669926463',
+      event_hash: 'ff8b03439122f9160500c3fb855bdee5a9ccba5fff27d3b258745d8f3074832f',
+    }
+    const type = { 'content-type': 'multipart/form-data; boundary=b' }
+    const form = (changes: object) =>
+      `--b\r\nContent-Disposition: form-data; name="json"\r\n\r\n${JSON.stringify({ event: { ...event, ...changes } })}\r\n--b--\r\n`
+    const now = 1_669_926_463_000
+    equal(verdict('dropbox_sign', key, form({}), type, { now }), 'verified')
+    // It repeats an event for about three days.
+    equal(verdict('dropbox_sign', key, form({}), type, { now: now + 3 * 86_400_000 }), 'verified')
+    equal(verdict('dropbox_sign', key, form({}), type, { now: now + 5 * 86_400_000 }), 'stale')
+    equal(verdict('dropbox_sign', 'other', form({}), type, { now }), 'wrong')
+    equal(verdict('dropbox_sign', key, form({ event_type: 'account_deleted' }), type, { now }), 'wrong')
+    equal(verdict('dropbox_sign', key, form({ event_time: '1669926464' }), type, { now }), 'wrong')
+    for (const none of [form({ event_hash: undefined }), form({ event_time: '16699264631' }), '--b--', 'x'])
+      equal(verdict('dropbox_sign', key, none, type, { now }), 'missing', none)
+    equal(verdict('dropbox_sign', key, form({}), {}, { now }), 'missing', 'no form')
+  })
+
   it('of PandaDoc is in the URL, beside other parameters', () => {
     const body = '[{"event":"document_updated"}]'
     const signature = mac('sha256', 'shared-key', body)

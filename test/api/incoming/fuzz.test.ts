@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import { gzipSync } from 'node:zlib'
+import { TARGET_KINDS } from '../../../workflows/shared/record-kinds.ts'
+import type { Answer } from '../../support/answer.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
 import { random } from '../../support/random.ts'
 import { SENDER_REQUESTS } from '../../support/sender-requests.ts'
@@ -10,6 +12,13 @@ import { SENDER_REQUESTS } from '../../support/sender-requests.ts'
 const CASES = Number(process.env.FUZZ_CASES ?? 200)
 const SEED = Number(process.env.FUZZ_SEED ?? 1)
 const AT_ONCE = 8
+/** Cases that are sent, counted, and sent again. */
+const ROUND = 250
+
+interface Case extends Sample {
+  n: number
+  webhook: TestWebhook
+}
 
 interface Sample {
   name: string
@@ -26,13 +35,26 @@ describe('mutated payloads of real senders', function () {
   })
   after(() => test?.close())
 
-  it(`are accepted or refused, never a 5xx, each is logged, and the next request is served (${CASES} cases)`, async () => {
+  /** What requests can write, by table; an update of a record is in its history. */
+  const written = async (): Promise<Record<string, number>> =>
+    Object.fromEntries(
+      await Promise.all(
+        [...TARGET_KINDS, 'notes', 'record_history', 'runs'].map(async (table) => [
+          table,
+          Number((await test.db.system(table).count({ count: '*' }).first())!.count),
+        ]),
+      ),
+    )
+
+  it(`are accepted or refused, never a 5xx, each is logged, a repetition writes nothing, and the next request is served (${CASES} cases)`, async () => {
     const { next, pick } = random(SEED)
     const all = samples()
     const rules = ['email', 'first_name', 'note_content', 'custom_fields.fuzz', 'tags', 'address.city']
+    const workflow_id = await greet(test)
     const settings: object[] = [
-      {},
+      { workflow_id },
       { target_entity: 'Task' },
+      { target_entity: 'none', workflow_id },
       { target_entity: 'Company', deduplication: { action: 'Skip', by: 'payload.repository.id' } },
       { target_entity: 'Deal', deduplication: { action: 'Create Anyway' } },
       {
@@ -47,40 +69,93 @@ describe('mutated payloads of real senders', function () {
       },
     ]
     const webhooks = await Promise.all(
-      settings.map((one) => test.createWebhook({ rate_limit: 100_000, ...one })),
+      settings.map((one) => test.createWebhook({ rate_limit: 100_000, dedupe_window: 86_400, ...one })),
     )
     const statuses: Record<number, number> = {}
-    let [slowest, sent, records] = [0, 0, 0]
-    const shoot = async () => {
-      while (sent < CASES) {
-        const n = sent++
-        const { name, body, type, headers } = mutated(pick(all), next, pick)
-        const webhook = pick<TestWebhook>(webhooks)
-        const started = performance.now()
-        const answer = await test.send(webhook, body, { 'Content-Type': type, ...headers })
-        slowest = Math.max(slowest, performance.now() - started)
-        statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
-        const shown = `case ${n} of seed ${SEED}: ${name}, ${type}: ${JSON.stringify(answer.body).slice(0, 300)}`
-        assert.ok([200, 400, 413, 415].includes(answer.status), shown)
-        // Salesforce gets its acknowledgement. Each record of a batch is logged alone.
-        const isAcknowledged = String(answer.body).includes('<Ack>true</Ack>')
-        assert.equal(isAcknowledged || answer.body.success, answer.status === 200, shown)
-        records += answer.body.results?.length ?? 1
-      }
+    let [slowest, records, repeated] = [0, 0, 0]
+    const shotOf = ({ n, name, type }: Case, { body }: Answer) =>
+      `case ${n} of seed ${SEED}: ${name}, ${type}: ${JSON.stringify(body).slice(0, 300)}`
+    const shoot = async (one: Case): Promise<Answer> => {
+      const started = performance.now()
+      const answer = await test.send(one.webhook, one.body, { 'Content-Type': one.type, ...one.headers })
+      slowest = Math.max(slowest, performance.now() - started)
+      statuses[answer.status] = (statuses[answer.status] ?? 0) + 1
+      const shown = shotOf(one, answer)
+      assert.ok([200, 400, 413, 415].includes(answer.status), shown)
+      // Some get their acknowledgement. Each record of a batch is logged alone.
+      assert.equal(isAcknowledged(answer) || answer.body.success, answer.status === 200, shown)
+      records += answer.body.results?.length ?? 1
+      return answer
     }
-    await Promise.all(Array.from({ length: AT_ONCE }, shoot))
+    for (let first = 0; first < CASES; first += ROUND) {
+      const cases = Array.from({ length: Math.min(ROUND, CASES - first) }, (_, i): Case => {
+        const { headers, ...sample } = mutated(pick(all), next, pick)
+        const n = first + i
+        // Half of the cases have an id of their delivery, the others are known by their body.
+        const id: Record<string, string> = n % 2 === 0 ? { 'Idempotency-Key': `fuzz ${n}` } : {}
+        return { ...sample, n, webhook: pick<TestWebhook>(webhooks), headers: { ...headers, ...id } }
+      })
+      const answers = await inOrder(cases, shoot)
+      const before = await written()
+      // What was refused may be accepted by now: its record has come.
+      const accepted = cases.filter((_, i) => isWhole(answers[i]!))
+      const again = await inOrder(accepted, shoot)
+      assert.deepEqual(await written(), before, `cases ${first} to ${first + cases.length} of seed ${SEED}`)
+      for (const [i, one] of accepted.entries()) {
+        assert.equal(again[i]!.status, 200, shotOf(one, again[i]!))
+        assert.deepEqual(
+          recordsIn(again[i]!),
+          recordsIn(answers[cases.indexOf(one)]!),
+          shotOf(one, again[i]!),
+        )
+      }
+      repeated += accepted.length
+    }
     assert.ok(
       (statuses[200] ?? 0) > CASES / 20 && (statuses[400] ?? 0) > CASES / 20,
       JSON.stringify(statuses),
     )
     if (CASES > 1_000)
-      process.stdout.write(`      ${JSON.stringify(statuses)}, slowest ${slowest.toFixed(0)} ms\n`)
+      process.stdout.write(
+        `      ${JSON.stringify(statuses)}, ${repeated} repeated, slowest ${slowest.toFixed(0)} ms\n      ${JSON.stringify(await written())}\n`,
+      )
     const { count } = (await test.db.system('incoming_logs').count({ count: '*' }).first())!
     assert.equal(Number(count), records)
     const alive = await test.send(webhooks[0]!, { email: 'alive@fuzz.test' })
     assert.equal(alive.status, 200)
   })
 })
+
+const isAcknowledged = ({ body }: Answer) => String(body).includes('<Ack>true</Ack>')
+
+/** Whether a request was accepted, with each of its records. */
+const isWhole = (answer: Answer): boolean =>
+  answer.status === 200 && (answer.body.results ?? []).every(({ success }: { success: boolean }) => success)
+
+/** The records of an answer, of a batch those of each. An answer as the sender wants it has none. */
+const recordsIn = ({ body }: Answer): unknown =>
+  (body.results ?? [body]).map(({ record_id }: { record_id?: string }) => record_id)
+
+/** Sends cases, several at once. @returns the answers, in the order of the cases. */
+async function inOrder<T, R>(cases: T[], send: (one: T) => Promise<R>): Promise<R[]> {
+  const answers: R[] = []
+  const next = [...cases.keys()][Symbol.iterator]()
+  const take = async () => {
+    for (const place of next) answers[place] = await send(cases[place]!)
+  }
+  await Promise.all(Array.from({ length: AT_ONCE }, take))
+  return answers
+}
+
+/** An active workflow; no worker runs it. */
+async function greet({ api }: IncomingTest): Promise<string> {
+  const spec =
+    'name: Greet\ntrigger: {type: webhook}\nnodes:\n  a: {type: set_fields, config: {fields: {x: 1}}}\n'
+  const { workflow_id } = (await api.request('POST', '/v1/workflows', { body: { spec } })).body
+  const { status, body } = await api.request('POST', `/v1/workflows/${workflow_id}/activate`)
+  assert.equal(status, 200, JSON.stringify(body))
+  return workflow_id
+}
 
 /** Events of GitHub as GitHub publishes them, the table of senders, and the fixtures of others. */
 function samples(): Sample[] {

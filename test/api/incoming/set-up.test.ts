@@ -68,6 +68,89 @@ describe('senders that can set no header', () => {
     assert.equal((await call('POST', pathOf(signed), { challenge: 'x' }, headers)).status, 400)
   })
 
+  it('ask with a header that is repeated, and is in no log: Asana', async () => {
+    const webhook = await test.createWebhook({ sender: 'asana' })
+    const path = `${pathOf(webhook)}?token=${webhook.secret}`
+    const secret = 'b537207f20cbfa02357cf448134da559e8bd39d61597dcd5631b8012eae53e81'
+    const before = lines.length
+    for (const body of [undefined, {}]) {
+      const answer = await call('POST', path, body, { 'X-Hook-Secret': secret })
+      assert.deepEqual([answer.status, answer.headers.get('x-hook-secret')], [200, secret])
+    }
+    const detail = await detailOf(webhook)
+    assert.deepEqual([detail.message, detail.status], ['challenge: nothing was written', 'Success'])
+    assert.ok(!JSON.stringify(detail).includes(secret) && !lines.slice(before).join('').includes(secret))
+    const forged = await call('POST', `${pathOf(webhook)}?token=wrong`, {}, { 'X-Hook-Secret': secret })
+    assert.deepEqual([forged.status, forged.headers.get('x-hook-secret')], [401, null])
+    // An event is signed with it, and is none.
+    const signed = { 'X-Hook-Secret': secret, 'X-Hook-Signature': 'a'.repeat(64) }
+    const events = [{ action: 'changed', resource: { gid: '1', resource_type: 'task' }, user: { gid: '2' } }]
+    const event = await call('POST', path, { events }, signed)
+    assert.deepEqual(
+      [event.status, event.headers.get('x-hook-secret'), event.body.action],
+      [200, null, 'skipped'],
+    )
+    // Asana looks whether the URL is there.
+    assert.equal((await call('POST', path, { events: [] })).status, 200)
+    for (const odd of ['x'.repeat(201), 'a b', 'ü'.normalize('NFD')])
+      assert.equal(
+        (await call('POST', path, {}, { 'X-Hook-Secret': encodeURI(odd) })).headers.get('x-hook-secret'),
+        null,
+      )
+    const other = await test.createWebhook()
+    const refused = await call('POST', pathOf(other), {}, { 'X-Hook-Secret': secret })
+    assert.deepEqual([refused.status, refused.headers.get('x-hook-secret')], [401, null])
+  })
+
+  it('send a token that the owner copies from the log: Notion', async () => {
+    const webhook = await test.createWebhook({ sender: 'notion' })
+    const path = `${pathOf(webhook)}?token=${webhook.secret}`
+    const asked = await call('POST', path, {
+      verification_token: 'secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl',
+    })
+    assert.deepEqual([asked.status, asked.body.message], [200, 'ping of Notion: nothing was written'])
+    assert.match((await detailOf(webhook)).payload, /secret_tMrlL1qK5vuQAh1b6cZGhFChZTSYJlce98V0pYn7yBl/)
+    assert.equal(
+      (await call('POST', `${pathOf(webhook)}?token=wrong`, { verification_token: 'x' })).status,
+      401,
+    )
+  })
+
+  it('get the text that they take for success: Dropbox Sign', async () => {
+    const webhook = await test.createWebhook({ sender: 'dropbox_sign' })
+    const send = async (event_type: string, more: object = {}) => {
+      const event_time = String(Math.floor(Date.now() / 1000))
+      const event_hash = createHmac('sha256', webhook.secret)
+        .update(event_time + event_type)
+        .digest('hex')
+      const json = JSON.stringify({ event: { event_type, event_time, event_hash }, ...more })
+      const body = `--b\r\nContent-Disposition: form-data; name="json"\r\n\r\n${json}\r\n--b--\r\n`
+      const answer = await call('POST', pathOf(webhook), body, {
+        'Content-Type': 'multipart/form-data; boundary=b',
+      })
+      assert.deepEqual([answer.status, answer.body], [200, 'Hello API Event Received'], event_type)
+      assert.match(answer.headers.get('content-type')!, /^text\/plain/)
+      return (await detailOf(webhook)).message
+    }
+    assert.equal(await send('callback_test'), 'ping of Dropbox Sign: nothing was written')
+    assert.match(await send('template_created', { template: { title: 'Contract' } }), /nothing was written$/)
+    const signature_request = {
+      title: 'Contract',
+      requester_email_address: 'grace@host.example',
+      signatures: [
+        { signature_id: 's1', signer_email_address: 'bob@example.com', signer_name: 'Bob' },
+        { signature_id: 's2', signer_email_address: 'signer@example.com', signer_name: 'Ada Lovelace' },
+      ],
+    }
+    assert.match(await send('signature_request_sent', { signature_request }), /nothing was written$/)
+    assert.equal(
+      await send('signature_request_signed', {
+        signature_request: { ...signature_request, signatures: signature_request.signatures.slice(1) },
+      }),
+      'contact created',
+    )
+  })
+
   it('use HTTP basic', async () => {
     const webhook = await test.createWebhook({ verification: { type: 'basic', username: 'form' } })
     const Authorization = `Basic ${Buffer.from(`form:${webhook.secret}`).toString('base64')}`
@@ -104,6 +187,8 @@ describe('senders that can set no header', () => {
     const webhook = await test.createWebhook(token)
     const right = await call('GET', `${pathOf(webhook)}?token=${webhook.secret}`)
     assert.deepEqual([right.status, right.body.record_id], [200, null])
+    const { result } = await detailOf(webhook)
+    assert.deepEqual([result.success, result.entity, result.record_id], [true, null, null])
     assert.equal((await call('GET', `${pathOf(webhook)}?token=wrong`)).status, 401)
     assert.equal((await call('PUT', `${pathOf(webhook)}?token=${webhook.secret}`, {})).status, 405)
   })

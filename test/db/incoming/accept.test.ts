@@ -57,6 +57,8 @@ describe('accepting requests of an incoming webhook', () => {
     dedupe_window: 0,
     response_wait: 0,
     source: null,
+    sender: null,
+    also_writes: ['companies', 'notes'],
   } satisfies Parameters<typeof createIncomingWebhook>[1]
 
   /** A request as it is before its transaction: only data. */

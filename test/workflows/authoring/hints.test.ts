@@ -68,6 +68,18 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     ),
     /^did you mean urgent\?$/,
   ],
+  'an interval of a day in a time zone': [
+    node(stop, 'trigger: {type: schedule, every: 1d, offset: 390m, timezone: Europe/Berlin}\n'),
+    /in Europe\/Berlin, use `cron: "30 6 \* \* \*"` in place of `every` and `offset`/,
+  ],
+  'outputs of a run that nobody waits for': [
+    'nodes: {a: {type: run_workflow, config: {workflow: Other, wait: false}}}\noutputs: {n: "{{ nodes.a.output.outputs.n }}"}\n',
+    /^with `wait: false` the outputs are null.*remove `wait`$/,
+  ],
+  'a text where a number is meant': [
+    'inputs: {n: {type: string, default: "2"}}\nnodes: {a: {type: format_date, config: {value: "2026-01-01", add: {days: "{{ inputs.n }}"}}}}\noutputs: {x: "{{ nodes.a.output.date }}"}\n',
+    /^write `"\{\{ inputs\.n \| plus: 0 \}\}"`$/,
+  ],
   'one brace': [
     node(`{type: stop, when: "{ trigger.record.amount > 5 }", config: {status: completed}}`),
     /^write `"\{\{ trigger\.record\.amount > 5 \}\}"`$/,

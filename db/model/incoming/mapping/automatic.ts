@@ -20,14 +20,16 @@ import type { Mapped } from './types.ts'
  * fields, then synonyms. If several values match a field, the better name wins, then the value within the target (the
  * person of a contact), then the shallower value, then the first. From a list of records it uses the first, with a
  * warning; of a list of people nobody. Pure and deterministic.
+ * @param chosen the sender of the webhook, as in `senderOf`.
  */
 export function mapAutomatically(
   payload: unknown,
   kind: TargetKind,
   headers: SenderRequest['headers'] = {},
   all: Leaf[] = leaves(payload),
+  chosen?: string | null,
 ): Mapped {
-  const { sender, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
+  const { sender, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all, chosen)
   const known = sender ? { sender } : {}
   if (skip !== undefined) return { fields: {}, sources: {}, ...known, skip }
   const mapped = assemble(best, tags, custom, kind)
@@ -52,9 +54,10 @@ export function matchesOf(
   kind: TargetKind,
   headers: SenderRequest['headers'],
   all: Leaf[],
+  chosen?: string | null,
 ): Matches {
   const request = { headers, payload: payload as SenderRequest['payload'] }
-  const sender = typeof payload === 'object' && payload !== null ? senderOf(request) : undefined
+  const sender = typeof payload === 'object' && payload !== null ? senderOf(request, chosen) : undefined
   const best = new Map<string, Match>()
   const tags: Match[] = []
   const custom: Match[] = []

@@ -34,10 +34,11 @@ const USERS = new Set(['user', 'users'])
 /** How much the parents of a value say that it is of the record: a role such as `attendee`, `user`, nothing, another word. */
 const rankOf = (context: string[]): number => {
   if (context.some((word) => PERSON_WORDS.has(word) && !USERS.has(word))) return ROLE
-  if (context.some((word) => USERS.has(word))) return 2
+  if (context.some((word) => USERS.has(word))) return USER
   return context.every((word) => WRAPPERS.has(word)) ? 1 : 0
 }
 const ROLE = 3
+const USER = 2
 
 /**
  * The values that speak of the person of a contact, without those of other people in the payload. If two people are equally
@@ -60,7 +61,7 @@ export function ofOnePerson(
       found: found.filter(({ field }) => !PERSONAL.has(field)),
       ambiguous: `the payload has more than ${MAX_GROUPS} objects that may be people: none was used`,
     }
-  const people = withoutOurs(candidates(groups), ours)
+  const people = withoutOurs(candidates(isEvent ? groups : withoutSignedIn(groups)), ours)
   const [person, ...others] = people
   if (!person) {
     const things = isEvent ? groups.filter((group) => group.rank < ROLE && isNameOfThing(group)) : []
@@ -85,6 +86,12 @@ export function ofOnePerson(
         items.has(itemOf(match)) && isNear(match, person) && !strangers.some((group) => isOf(match, group)),
     ),
   }
+}
+
+/** In a form, who has filled it in is at the top, and a `user` beside them is who was signed in: often one of ours. */
+function withoutSignedIn(groups: Group[]): Group[] {
+  const others = groups.filter(({ rank }) => rank !== USER)
+  return candidates(others).some(([group]) => group!.rank > 0) ? others : groups
 }
 
 /** Leaves our own people out of several; returns all of them if nobody else is there. */
@@ -124,10 +131,12 @@ function groupsOf(found: Match[], itemOf: (match: Match) => string | undefined):
       emails: new Set(),
       phones: new Set(),
       name: new Set(),
-      rank: rankOf(context),
+      rank: 0,
       item: itemOf(match),
     }
     groups.set(holder, group)
+    // `name: {first}` is a part of what is around it.
+    group.rank = Math.max(group.rank, rankOf(context))
     group.matches.push(match)
     const text = String(value).trim().toLowerCase()
     if (match.field === 'email') {
@@ -175,7 +184,7 @@ function isOther(group: Group, person: Group[]): boolean {
   if (group.name.size === 0) return false
   // A thing around the person has a name too.
   if (named.length === 0)
-    return group.rank < 2 && isNameOfThing(group) && person.every(({ rank }) => rank < ROLE)
+    return group.rank < USER && isNameOfThing(group) && person.every(({ rank }) => rank < ROLE)
   return named.every(
     (one) => !isPart(one.name, group.name) && !isPart(group.name, one.name) && !completes(one, group),
   )

@@ -25,14 +25,15 @@ export interface Proposal {
   warnings: string[]
 }
 
-/** The rules by which a payload like the sample is mapped as automatic mapping does it, each with its reason. Pure. */
+/** The rules by which a payload like the sample is mapped as automatic mapping does it, each with its reason. Pure. `chosen` as in `senderOf`. */
 export function proposeMapping(
   payload: unknown,
   kind: TargetKind,
   headers: SenderRequest['headers'] = {},
+  chosen?: string | null,
 ): Proposal {
   const all = leaves(payload)
-  const { sender = null, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all)
+  const { sender = null, skip, best, tags, custom, warnings } = matchesOf(payload, kind, headers, all, chosen)
   const hasName = best.has('first_name') && best.has('last_name')
   const matches = [...best.values(), ...tags, ...custom].filter(
     ({ field }) => field !== 'full_name' || (kind === 'contacts' && !hasName),

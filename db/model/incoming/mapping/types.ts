@@ -18,6 +18,8 @@ export interface Mapped {
   batch?: number
   /** The known sender of the payload. */
   sender?: string
+  /** The sender of the webhook, if the payload is plainly of another one. */
+  expected_sender?: string
   /** Why the request has nothing to write: `ping of GitHub`. */
   skip?: string
   /** The paths that were not taken, for the log and the test; `unmapped_more` is the number of those not listed. */

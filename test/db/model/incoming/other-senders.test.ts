@@ -106,6 +106,33 @@ describe('a contact of the documented payload of', () => {
     })
   })
 
+  it('Cognito Forms is who has filled in the form, and not the user who was signed in', () => {
+    const Entry = {
+      Number: 1,
+      DateSubmitted: '2026-11-01T09:00:00.000Z',
+      Status: 'Submitted',
+      Origin: {
+        IpAddress: '192.0.2.1',
+        City: 'Columbia',
+        State: 'South Carolina',
+        Timezone: 'America/New_York',
+      },
+      User: { Email: ours, Name: 'Grace Hopper' },
+    }
+    const form = { Form: { Id: '1', InternalName: 'Contact', Name: 'Contact' }, Entry, Id: '1-1' }
+    const Name = { First: 'Ada', Last: 'Lovelace', FirstAndLast: 'Ada Lovelace' }
+    deepEqual(fieldsOf({ ...form, Name, Email: email }), { ...ada, email })
+    deepEqual(fieldsOf({ ...form, Name, Phone: phone }), { ...ada, phone }, 'without an address')
+    // Where nobody else is named, it is the user.
+    deepEqual(fieldsOf({ user: { name: 'Ada Lovelace', email }, plan: 'pro' }), { ...ada, email })
+    deepEqual(fieldsOf({ email, user: { name: 'Ada Lovelace' } }), { ...ada, email })
+    // An event is of its user, and what is beside the user is of the account.
+    deepEqual(fieldsOf({ event: 'signup', email: ours, user: { name: 'Ada Lovelace', email } }), {
+      ...ada,
+      email,
+    })
+  })
+
   it('CallRail is the caller, without the company of the account', () => {
     const call = {
       id: 'CAL1',

@@ -1,5 +1,6 @@
 import { acuity } from './acuity.ts'
 import { aircall } from './aircall.ts'
+import { asana } from './asana.ts'
 import { brevo } from './brevo.ts'
 import { calcom } from './calcom.ts'
 import { calendly } from './calendly.ts'
@@ -9,6 +10,7 @@ import { chatwoot } from './chatwoot.ts'
 import { clickup } from './clickup.ts'
 import { customerio } from './customerio.ts'
 import { dialpad } from './dialpad.ts'
+import { dropboxSign } from './dropboxsign.ts'
 import { eventbrite } from './eventbrite.ts'
 import { freshdesk } from './freshdesk.ts'
 import { github } from './github.ts'
@@ -26,6 +28,7 @@ import { mailgun } from './mailgun.ts'
 import { meta } from './meta.ts'
 import { mollie } from './mollie.ts'
 import { monday } from './monday.ts'
+import { notion } from './notion.ts'
 import { paddle, paddleVariants } from './paddle.ts'
 import { pandadoc } from './pandadoc.ts'
 import { pipedrive, pipedriveEntities } from './pipedrive.ts'
@@ -105,12 +108,15 @@ export const ALL_SENDERS: readonly Sender[] = [
   monday,
   mollie,
   surveymonkey,
+  dropboxSign,
+  asana,
+  notion,
   // Its headers are those of many senders: the ones above are known better.
   svix,
 ]
 
-/** The id of a sender: its name in lower case. Variants of a sender share it. */
-export const idOfSender = ({ name }: Sender): string => name.toLowerCase()
+/** The id of a sender: its name in lower case, without spaces. Variants of a sender share it. */
+export const idOfSender = ({ name }: Pick<Sender, 'name'>): string => name.toLowerCase().replaceAll(' ', '_')
 
 /** The known senders by their id, in the order of their names. */
 export const SENDERS: ReadonlyMap<string, Sender> = new Map(
@@ -151,12 +157,28 @@ export const senderHeaders = (headers: Record<string, unknown>): SenderRequest['
     ]),
   )
 
-/** The id of a delivery in the body, with the name of its sender. */
-export function deliveryIdOf(request: SenderRequest): string | undefined {
-  const sender = senderOf(request)
+/** The id of a delivery in the body, with the name of its sender. `chosen` as in `senderOf`. */
+export function deliveryIdOf(request: SenderRequest, chosen?: string | null): string | undefined {
+  const sender = senderOf(request, chosen)
   const id = sender?.deliveryId?.(request)
   return ['string', 'number'].includes(typeof id) && id !== '' ? `${sender!.name} ${id}` : undefined
 }
 
-export const senderOf = (request: SenderRequest): Sender | undefined =>
-  ALL_SENDERS.find((sender) => sender.matches(request))
+/**
+ * The sender of a request.
+ * @param chosen the id of the one that the owner of the webhook has chosen: bodies of several senders may look alike, and
+ * a sample has no headers, by which some are recognised. A body that is plainly of another one is of that one.
+ */
+export function senderOf(request: SenderRequest, chosen?: string | null): Sender | undefined {
+  const known = (one: SenderRequest) => (sender: Sender) => sender.matches(one)
+  const own = ALL_SENDERS.filter((sender) => idOfSender(sender) === chosen)
+  const { headers, payload } = request
+  return (
+    own.find(known(request)) ??
+    ALL_SENDERS.find(known(request)) ??
+    own.find(known({ headers: { ...ANY_HEADERS, ...headers }, payload }))
+  )
+}
+
+/** Those of a request that has each header by which a sender is recognised. */
+const ANY_HEADERS = Object.fromEntries(HEADERS.map((name) => [name, '']))

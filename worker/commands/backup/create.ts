@@ -1,0 +1,26 @@
+import { chmodSync, statSync } from 'node:fs'
+import { readSnapshot } from '../../../db/backup/contents.ts'
+import { VERSION } from '../../../db/process/build.ts'
+import type { BackupContext } from './context.ts'
+import { readContents, rowsOf, writeManifest } from './manifest.ts'
+import { runProgram } from './program.ts'
+
+/** Dumps the database, and its contents by organization, of one moment: both read the same snapshot. */
+export async function create({ file, owner, say }: BackupContext): Promise<void> {
+  const began = Date.now()
+  await readSnapshot(owner, async (snapshot) => {
+    const taken_at = new Date().toISOString()
+    say(`dumping to ${file}; checksums meanwhile`)
+    const args = ['--format=custom', '--enable-row-security', `--snapshot=${snapshot.id}`, `--file=${file}`]
+    const [contents] = await Promise.all([readContents(snapshot, say), runProgram('pg_dump', args, owner)])
+    chmodSync(file, 0o600)
+    writeManifest(file, { version: VERSION, taken_at, contents })
+    const organizations = new Set(contents.map(({ organization }) => organization).filter(Boolean)).size
+    say(
+      `${file} and ${file}.json: ${rowsOf(contents)} rows of ${organizations} organizations, ${statSync(file).size} bytes, in ${seconds(began)} s. Keep SECRETS_KEY elsewhere, and copy the files now`,
+    )
+  })
+}
+
+/** Since `began`, in seconds with one decimal. */
+export const seconds = (began: number): string => ((Date.now() - began) / 1_000).toFixed(1)
