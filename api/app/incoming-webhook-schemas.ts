@@ -148,7 +148,7 @@ const values = {
   workflow_id: z.uuid().nullable(),
   workflow_inputs: z.record(z.string().min(1).max(100), z.string().regex(PATH, PATH_RULE)).meta({
     description:
-      'The path of the value for each workflow input: `payload.contact.email`, `record.id`. Required inputs must be present. If the workflow changes later and cannot start, the log has a warning.',
+      'The path of the value for each workflow input: `payload.contact.email`, `record.id`. Texts are read as the types of the inputs. If one does not fit, the answer and the log say so.',
   }),
   listeners: z
     .array(
@@ -258,7 +258,7 @@ export const webhookWithProblem = webhookSchema
   .extend({
     problem: z.string().nullable().meta({
       description:
-        'The rules of the mapping that wrote nothing in the last requests (100 at most, 10 at least, since the last change): their path, or their condition, is most likely wrong. A rule with a `default` always writes.',
+        'Why a workflow does not start, or the rules of the mapping that wrote nothing in the last requests (10 to 100, since the last change): most likely their path or condition is wrong. A rule with a `default` always writes.',
     }),
   })
   .meta({ id: 'IncomingWebhookWithProblem' })

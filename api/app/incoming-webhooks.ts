@@ -10,6 +10,7 @@ import {
   sealedSecret,
   updateIncomingWebhook,
 } from '../../db/incoming/webhooks.ts'
+import { workflowProblem } from '../../db/incoming/workflow-problem.ts'
 import { leastRole } from '../../db/model/access/roles.ts'
 import { SENDERS } from '../../db/model/incoming/mapping/senders/index.ts'
 import { withKind, withTargetEntity } from '../../db/model/incoming/target-entity.ts'
@@ -136,7 +137,8 @@ export const incomingWebhookRoutes: AppRoute[] = [
     handler: (request) =>
       request.tenant(async (tx) => {
         const webhook = await getIncomingWebhook(tx, request.params.webhook_id)
-        return { ...present(webhook, request), problem: await mappingProblem(tx, webhook) }
+        const problem = (await workflowProblem(tx, webhook)) ?? (await mappingProblem(tx, webhook))
+        return { ...present(webhook, request), problem }
       }),
   }),
   appRoute({
@@ -270,9 +272,12 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
   })
 }
 
-/** Base64url characters need no encoding in a URL. */
-const newSecret = ({ type }: Verification) =>
-  type === 'token' ? randomBytes(32).toString('base64url') : `whsec_${randomBytes(32).toString('base64')}`
+/** In the form that the verification reads. Base64url characters need no encoding in a URL. */
+function newSecret({ type }: Verification): string {
+  const bytes = randomBytes(32)
+  if (type === 'close') return bytes.toString('hex')
+  return type === 'token' ? bytes.toString('base64url') : `whsec_${bytes.toString('base64')}`
+}
 
 function presentWithSecret(webhook: IncomingWebhook, request: Presenting, secret: string) {
   const shown = present(webhook, request)

@@ -11,5 +11,5 @@ export function pageOf({ query }: Pick<View, 'query'>, path: string, names: read
   const sent = new URLSearchParams({ limit: String(LIMIT) })
   for (const [name, value] of query)
     if (value !== '' && (name === 'cursor' || names.includes(name))) sent.append(name, value)
-  return `${path}?${sent}`
+  return `${path}${path.includes('?') ? '&' : '?'}${sent}`
 }

@@ -1,9 +1,10 @@
 import { checkInputs } from '../../workflows/language/inputs.ts'
-import { AppError } from '../model/errors.ts'
+import { AppError, type Issue, invalid } from '../model/errors.ts'
 import type { RequestContext } from '../model/incoming/log.ts'
 import { valueAt } from '../model/incoming/mapping/path.ts'
 import type { Mapped } from '../model/incoming/mapping/types.ts'
 import type { Payload } from '../model/incoming/parse-body.ts'
+import { readInputs } from '../model/incoming/read-inputs.ts'
 import type { IncomingWebhook, Listener } from '../model/incoming/types.ts'
 import type { TraceContext } from '../model/trace-context.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -19,7 +20,8 @@ export interface Started {
 
 /**
  * Queues a run of each selected workflow for each written record. A workflow that cannot start (inactive, deleted,
- * missing inputs) does not refuse the payload: the log row gets a warning.
+ * inputs that do not fit) does not refuse the payload: its answer and its log row get a warning. A payload that has no
+ * other effect, and whose inputs do not fit, throws validation_error: success would hide that it was lost.
  */
 export async function startWorkflows(
   tx: Tenant,
@@ -33,12 +35,19 @@ export async function startWorkflows(
   for (const id of new Set(wanted.flat().map(({ workflow_id }) => workflow_id)))
     ready.set(id, await workflowOf(tx, id))
   const runs: { place: number; run: NewRun }[] = []
+  const unfit = all.map((): Issue[] => [])
   for (const [place, selections] of wanted.entries())
     for (const { workflow_id, workflow_inputs } of selections) {
       const run = runOf(ready.get(workflow_id)!, workflow_inputs, webhook, all[place]!, written[place]!)
-      if ('warning' in run) started[place]!.warnings.push(run.warning)
-      else runs.push({ place, run })
+      if ('warning' in run) {
+        started[place]!.warnings.push(run.warning)
+        unfit[place]!.push(...(run.issues ?? []))
+      } else runs.push({ place, run })
     }
+  const hasEffect = new Set(runs.map(({ place }) => place))
+  for (const [place, issues] of unfit.entries())
+    if (issues.length > 0 && written[place]!.action === 'triggered' && !hasEffect.has(place))
+      throw invalid(issues)
   const ids = await createRuns(
     tx,
     runs.map(({ run }) => run),
@@ -69,7 +78,7 @@ function runOf(
   { id, name }: IncomingWebhook,
   { payload, trace, context }: ToStart,
   { record, action }: Pick<Saved, 'action' | 'record'>,
-): NewRun | { warning: string } {
+): NewRun | { warning: string; issues?: Issue[] } {
   if ('warning' in ready) return ready
   const trigger = {
     type: 'webhook' as const,
@@ -81,14 +90,27 @@ function runOf(
     webhook: { id, name },
     action,
   }
-  const { inputs, problems } = checkInputs(ready.inputs, inputsOf(workflow_inputs, trigger))
+  const given = readInputs(ready.inputs, inputsOf(workflow_inputs, trigger))
+  const { inputs, problems } = checkInputs(ready.inputs, given)
   const { workflow } = ready
-  if (problems.length > 0)
-    return {
-      warning: `the workflow "${workflow.name}" was not started: ${problems.map((problem) => problem.message).join(' ')}`,
-    }
+  if (problems.length > 0) {
+    const issues = problems.map(({ name, message, type }): Issue => {
+      const path = Object.hasOwn(workflow_inputs, name) ? workflow_inputs[name]! : name
+      return { loc: ['body', path.replace(/^payload\./, '')], msg: message, type }
+    })
+    return { warning: notStarted(workflow.name, issues), issues }
+  }
   return { workflow, trigger, inputs, ...(record ? { record_id: record.id } : {}), chain: CHAIN_START, trace }
 }
+
+const NOT_STARTED = 'was not started: '
+
+/** Without the values: they may be read by those who may not read the log. */
+const notStarted = (name: string, issues: Issue[]) =>
+  `the workflow "${name}" ${NOT_STARTED}${issues.map(({ loc, msg }) => `${loc[1]}: ${msg}`).join(' ')}`
+
+/** Whether a warning tells of a workflow whose inputs did not fit. */
+export const isNotStarted = (warning: string): boolean => warning.includes(`" ${NOT_STARTED}`)
 
 interface ToStart {
   payload: Payload
@@ -100,7 +122,7 @@ interface ToStart {
 type Ready = { workflow: NewRun['workflow']; inputs: Parameters<typeof checkInputs>[0] } | { warning: string }
 
 /** The workflow with the inputs of its active version, or why it cannot start. */
-async function workflowOf(tx: Tenant, workflowId: string): Promise<Ready> {
+export async function workflowOf(tx: Tenant, workflowId: string): Promise<Ready> {
   const found = await getWorkflow(tx, workflowId).catch(undefinedIfNotFound)
   if (!found) return { warning: 'the selected workflow does not exist' }
   const { id, name, active_version: version } = found

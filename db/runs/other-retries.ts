@@ -17,12 +17,14 @@ interface Relative {
 
 /**
  * SQL: the nodes of the run `r` outside of loops, among `:undone`, that have had their effect, or may have where a
- * termination cut off their call.
+ * termination cut off their call. A loop that ended early has had that of the items that completed.
  */
 const DONE = `array(
   select n.node_id from run_nodes n
   where n.organization_id = r.organization_id and n.run_id = r.id and n.path = '' and n.node_id = any(:undone)
-    and (n.status = 'completed' or n.status = 'cancelled' and (n.attempt_token is not null or n.may_have_called))
+    and (n.status = 'completed' or n.status = 'cancelled' and (n.attempt_token is not null or n.may_have_called)
+      or exists (select from run_loops l where l.organization_id = n.organization_id and l.run_id = n.run_id
+        and l.loop = n.node_id and l.succeeded > 0))
     and not exists (select from run_nodes u where u.organization_id = r.organization_id and u.run_id = r.id
       and u.path = '' and u.undoes = n.node_id and u.status = 'completed')
   order by n.position)`

@@ -140,6 +140,11 @@ async function planRetry(tx: Tenant, id: string, options: RetryOptions): Promise
   const { reused, resumed } = top
   const wanted = { from_node: loop === undefined ? null : from_node, items: options.items }
   const { frames, loops } = await prepareLoops(tx, id, program, { reused, resumed }, wanted)
+  if (loop !== undefined && prepared.undone.includes(loop))
+    throw new AppError('conflict', `what ${loop} has done was undone, so all of its items run again`, {
+      param: 'from_node',
+      hint: `start with ${loop}`,
+    })
   if (loop !== undefined && !loops.some((one) => one.again > 0))
     throw new AppError('conflict', `all items of the loop around ${from_node} have completed`, {
       param: 'from_node',

@@ -308,6 +308,66 @@ describe('the cleanup of a run', () => {
     )
   })
 
+  it('of a loop that fails at an item undoes the items before it, and a retry runs all of them again', async () => {
+    broken = new Set(['c'])
+    const each: NodeSpec = {
+      id: 'each',
+      type: 'for_each',
+      config: { items: ['a', 'b', 'c', 'd'] },
+      undo: post(
+        'undo-each',
+        '{{ nodes.each.output.results | map: "body" | map: "n" | reverse | join: "," }}',
+      ),
+    }
+    const reserve: NodeSpec = {
+      ...post('{{ item }}', '{{ item }}'),
+      id: 'reserve',
+      retry: { max_attempts: 1 },
+    }
+    const id = await start({
+      nodes: [undoable('charge'), each, reserve, call('close')],
+      edges: [edge('charge', 'each'), edge('each', 'reserve', 'item'), edge('each', 'close', 'done')],
+    })
+    const run = await untilRun(suite.db, id)
+    assert.deepEqual([run.status, run.error?.code, run.error?.node_id], ['failed', 'item_failed', 'each'])
+    assert.deepEqual(paths(), ['charge', 'a', 'b', 'c', 'undo-each', 'undo-charge'])
+    assert.equal(calls[4]!.reads, '3,2')
+    await assert.rejects(
+      suite.db.tenant(suite.organizationId, testActor, (tx) =>
+        prepareRetryOf(tx, id, { version: 'same', from_node: 'reserve' }),
+      ),
+      /what each has done was undone/,
+    )
+    calls = []
+    broken = new Set()
+    const again = await retry(id)
+    assert.equal((await untilRun(suite.db, again)).status, 'completed')
+    assert.deepEqual(
+      calls.map(({ path, key }) => [path, key.slice(0, 36)]),
+      ['charge', 'a', 'b', 'c', 'd', 'close'].map((path) => [path, again]),
+    )
+  })
+
+  it('of a loop undoes what its items have done if the run is cancelled meanwhile', async () => {
+    hold = new Set(['b'])
+    const id = await start({
+      nodes: [
+        {
+          id: 'each',
+          type: 'for_each',
+          config: { items: ['a', 'b', 'c'] },
+          undo: post('undo-each', '{{ nodes.each.output.items | map: "status" | join: "," }}'),
+        },
+        { ...post('{{ item }}'), id: 'reserve' },
+      ],
+      edges: [edge('each', 'reserve', 'item')],
+    })
+    await until(() => held.has('b'))
+    await move(cancelRun as never, id)
+    assert.equal((await untilRun(suite.db, id)).status, 'cancelled')
+    assert.deepEqual([paths(), calls.at(-1)!.reads], [['a', 'b', 'undo-each'], 'completed,cancelled'])
+  })
+
   it('is followed by one retry at a time: two would both have the effect', async () => {
     broken = new Set(['close'])
     const id = await start(order)

@@ -2,7 +2,7 @@ import { alwaysHolds, checkEventNames, textProblem } from '../language/check-eve
 import type { Definition, ScheduleSpec, Trigger } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
 import { referencesIn } from '../language/expressions/references.ts'
-import { hasPlaceholder, parseAuthored } from '../language/expressions/template.ts'
+import { hasPlaceholder, parseAuthored, syntaxProblem } from '../language/expressions/template.ts'
 import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { flowText } from '../language/repair.ts'
 import { cronProblems, longSteps, needsBothDays, neverFires } from '../language/schedule.ts'
@@ -53,7 +53,7 @@ function whenProblems(when: string): Problem[] {
       return []
     })
   } catch (error) {
-    return [{ code: 'placeholder_syntax', message: (error as Error).message, path }]
+    return [{ code: 'placeholder_syntax', ...syntaxProblem(error), path }]
   }
 }
 
@@ -169,9 +169,21 @@ function intervalProblems({
       code: 'conflicting_times',
       message: 'timezone has no effect on an interval, which is counted in UTC from 1970 on',
       path: '/trigger/timezone',
-      hint: REMOVE,
+      hint: localCron(every, offset, timezone) ?? REMOVE,
     })
   return problems
+}
+
+const MINUTE_MS = 60_000
+
+/** The cron of an interval of a day at a local time; undefined for other intervals, which have no time of day. */
+function localCron(every: string, offset: string | undefined, timezone: string): string | undefined {
+  const minutes = offset === undefined ? 0 : parseDuration(offset)! / MINUTE_MS
+  if (parseDuration(every) !== 24 * 60 * MINUTE_MS || !Number.isInteger(minutes) || minutes >= 24 * 60)
+    return undefined
+  const cron = `${minutes % 60} ${Math.floor(minutes / 60)} * * *`
+  const instead = offset === undefined ? '`every`' : '`every` and `offset`'
+  return `for this time of the day in ${timezone}, use \`cron: "${cron}"\` in place of ${instead}`
 }
 
 function jitterProblems(schedule: ScheduleSpec): Problem[] {

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { checkConfig } from '../language/config.ts'
 import type { NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
+import { filteredBy } from '../language/expressions/translate.ts'
 import { countValues } from '../language/measure.ts'
 import { meantBy, type Problem, pointer, write } from '../language/problems.ts'
 import { flowText, replaced } from '../language/repair.ts'
@@ -128,14 +129,19 @@ class ConfigCheck {
           path,
           hint() {
             if (kinds.every((kind) => TEXTUAL.includes(kind)) && !refuses('string'))
-              return write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
+              return write(flowText(filteredBy(text, 'append: ""')))
             // A list in a text would be JSON.
             if (kinds.every((kind) => kind === 'array') && !refuses('string'))
-              return write(flowText(text.replace(/\s*\}\}$/, ' | join: ", " }}')))
+              return write(flowText(filteredBy(text, 'join: ", "')))
             if (kinds.every((kind) => TEXTUAL.includes(kind) || kind === 'string') && !refuses('boolean'))
               return `compare it: \`${text.replace(/\s*\}\}$/, ' == … }}')}\``
+            if (isPlainText(given) && !refuses('number'))
+              return write(flowText(text.replace(/\s*\}\}$/, ' | plus: 0 }}')))
             const isOne = kinds.every((kind) => kind === 'object')
-            return isOne && !refuses('array') ? write(flowText([text])) : undefined
+            if (!isOne || refuses('array')) return undefined
+            // The next one may be a list.
+            if (originOf(given)) return write(flowText(text.replace(/\s*\}\}$/, ' | compact }}')))
+            return write(flowText([text]))
           },
         },
       ]
@@ -151,6 +157,10 @@ class ConfigCheck {
     return valueProblems(text, path, given, wanted)
   }
 }
+
+/** Whether a value is a text that may have a number: no time, id, or one of a set. */
+const isPlainText = (type: ValueType) =>
+  optionsOf(type).every((one) => one.type === 'string' && one.format === undefined && one.enum === undefined)
 
 const isId = (type: ValueType) =>
   optionsOf(type).length > 0 && optionsOf(type).every(({ format }) => format === 'uuid')

@@ -87,7 +87,7 @@ function checkUndone(node: NodeSpec, nodePath: Lowered['nodePath'], bodies: Bodi
     return [
       {
         code: 'cleanup_node',
-        message: `${node.id} is in the body of ${loop}: nodes in loops have no undo. Give ${loop} one instead: it reads \`nodes.${loop}.output.items\`, and runs if the loop has completed`,
+        message: `${node.id} is in the body of ${loop}: nodes in loops have no undo. Give ${loop} one instead, which runs if an item has completed: it reads \`nodes.${loop}.output.results\`, and \`.items\``,
         hint: REMOVE,
         ...where,
       },

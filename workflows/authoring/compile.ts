@@ -48,7 +48,7 @@ export function compile(definition: Definition): Program {
   for (const node of Object.values(nodes)) {
     const [loop] = bodies.around(node.id)
     if (loop !== undefined) node.loop = loop
-    if (findNodeType(node.type)?.body !== undefined) node.collects = results.of(node.id)
+    if (isLoop(node)) node.collects = results.of(node.id)
   }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
@@ -59,6 +59,7 @@ export function compile(definition: Definition): Program {
       LANGUAGE_ENGINE,
       ...all.map(engineOf),
       cleanup.length > 0 ? LATER_LANGUAGE.cleanup : 0,
+      cleanup.some(({ undoes = '' }) => isLoop(nodes[undoes])) ? LATER_LANGUAGE.loop_undo : 0,
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
       ...Object.values(nodes).map(({ rate }) => (rate === undefined ? 0 : LATER_LANGUAGE.rate)),
       ...[...textsOf({ ...definition, nodes: all }), ...keysOf(definition.settings)].map(({ text }) =>
@@ -105,6 +106,8 @@ function cleanupProgram(
     timeout_ms: milliseconds(cleanup_timeout),
   }
 }
+
+const isLoop = (node: ProgramNode | undefined): boolean => findNodeType(node?.type ?? '')?.body !== undefined
 
 const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)!.engine(config)
 

@@ -1,6 +1,7 @@
 import type { Command } from '../bundle/protocol.ts'
 import type { CleanupRole, Program, ProgramNode } from '../language/definition.ts'
 import type { EndStatus } from '../shared/statuses.ts'
+import { isUndoable } from './early-end.ts'
 import { at } from './open-nodes.ts'
 import type { Rows } from './rows.ts'
 import type { Ending, RunError, RunNode } from './run-state.ts'
@@ -160,9 +161,9 @@ const named = (nodes: Unsuccessful[]) =>
     )
     .join(', ')
 
-/** The undo nodes of the completed nodes: those of the node that completed last first. */
+/** The undo nodes of the nodes with an effect: those of the node that ended last first. */
 function undoOrder(program: Program, undo: string[], rows: RunNode[]): string[] {
-  const completed = rows.filter(({ status }) => status === 'completed').sort(byCompletion)
+  const completed = rows.filter(isUndoable).sort(byCompletion)
   const of = new Map<string, string[]>()
   for (const id of undo) {
     const { undoes = '' } = program.nodes[id]!

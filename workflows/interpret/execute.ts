@@ -162,6 +162,9 @@ const MAY_BE_EMPTY =
   ': its placeholder is null, so write `| omit_if_empty` to leave it out, or `| default: …`'
 const NEEDS_VALUE = ': its placeholder is null: test it before, such as by `when: "{{ … != null }}"`'
 
+/** What to write for a placeholder whose value is no list. */
+const MAY_BE_ONE = ': XML and forms have no list of one item; if it is one, `| compact` makes a list of it'
+
 /** Keys without which a node reads or awaits more than was meant. */
 const NARROWING = ['record_id', 'filters']
 
@@ -186,7 +189,9 @@ function invalidConfig(type: NodeType, rendered: unknown, authored: unknown): No
   const problems = checkShape(type.config, rendered).flatMap((issue) => describeIssue(issue, type.type))
   const message = problems
     .map(({ message, path }) => {
-      if (!isPlaceholder(authored, path) || !/\bempty$/.test(message)) return message
+      if (!isPlaceholder(authored, path)) return message
+      if (/must be a list, but is /.test(message)) return `${message}${MAY_BE_ONE}`
+      if (!/\bempty$/.test(message)) return message
       return `${message}${mayBeLeftOut(type, rendered, path) ? MAY_BE_EMPTY : NEEDS_VALUE}`
     })
     .join('; ')

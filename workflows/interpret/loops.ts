@@ -4,6 +4,7 @@ import { NodeError } from '../language/node-error.ts'
 import type { NodeLoop, NodeTurns } from '../nodes/define.ts'
 import { isObject } from '../shared/is-object.ts'
 import type { Limits } from '../shared/run-limits.ts'
+import { earlyOutput, isUndone } from './early-end.ts'
 import { firstHandle, typeOf } from './execute.ts'
 import { type Frame, isRepeat, loopKey, type OpenLoop } from './frames.ts'
 import { at } from './open-nodes.ts'
@@ -48,6 +49,8 @@ export class Loops {
   private readonly items = new Map<OpenLoop, LoopItem[]>()
   /** The results of this segment. */
   private readonly results = new Map<OpenLoop, ItemResult[]>()
+  /** The nodes of loops that ended early in this segment, and whose outputs lack the results. */
+  private readonly early = new Map<RunNode, OpenLoop>()
   /** The loops whose condition `until` holds. */
   private readonly met = new Set<OpenLoop>()
   private readonly bodies: ReadonlyMap<string, number>
@@ -112,6 +115,39 @@ export class Loops {
       this.due.delete(loop)
       if (this.deps.rows.loops.has(loop.state.loop)) await this.advanceOne(loop)
     }
+    // Before the next node runs, which may be an undo.
+    await this.gather()
+  }
+
+  /**
+   * Keeps what the open loops have done whose effects can be undone, before the run cancels them. `gather` adds the
+   * results.
+   */
+  keepAll(): void {
+    for (const loop of this.deps.rows.loops.values()) this.keep(loop)
+  }
+
+  /** Adds the results to the outputs of loops that ended early, for their undo. */
+  async gather(): Promise<void> {
+    for (const [row, loop] of this.early) {
+      this.early.delete(row)
+      const items = await this.collect(loop)
+      row.output = earlyOutput(loop, items, this.deps.limits.valueBytes)
+      this.deps.rows.changed.add(row)
+    }
+  }
+
+  private keep(loop: OpenLoop): void {
+    const { program, limits } = this.deps
+    if (loop.state.succeeded === 0 || !isUndone(program, loop)) return
+    const cancelled = [...loop.open.values()].map(({ iteration }): ItemResult => {
+      const { index, item } = iteration!
+      return { index, status: 'cancelled', output: null, item }
+    })
+    this.results.set(loop, [...(this.results.get(loop) ?? []), ...cancelled])
+    const { row } = this.nodeOf(loop)
+    row.output = earlyOutput(loop, null, limits.valueBytes)
+    this.early.set(row, loop)
   }
 
   /** Ends an item that has no open and no ready node. */
@@ -233,7 +269,10 @@ export class Loops {
       row.output = capped(output, limits.valueBytes)
     } catch (error) {
       if (!(error instanceof NodeError)) throw error
-      if (node.collects) return fail(row, node, { code: error.code, message: error.message })
+      if (node.collects) {
+        this.keep(loop)
+        return fail(row, node, { code: error.code, message: error.message })
+      }
       row.output = all ? { ...all, results: null } : { ...output, items: null }
     }
     rows.settle(row, 'completed', this.handle(node.id))
@@ -299,6 +338,7 @@ export class Loops {
   private failLoop(loop: OpenLoop, error: RunError): void {
     const { rows, fail, wake } = this.deps
     if (!rows.loops.has(loop.state.loop)) return
+    this.keep(loop)
     this.cancelItems(loop)
     const { row, node } = this.nodeOf(loop)
     wake(loop.within)

@@ -38,14 +38,18 @@ export const undoneNodes = (rows: RetriedNode[]): string[] => [
 /**
  * The nodes that get idempotency keys of their own in a retry: those that the retried run has undone, and all after them.
  * An undone node must have its effect again, and what follows reads its new output: a receiver refuses a known key with
- * another content, or answers with the result of before. A completed node whose undo did not succeed keeps its key,
- * because its effect stands.
+ * another content, or answers with the result of before. A node whose undo did not succeed keeps its key, because its
+ * effect stands: one that completed, or a loop whose completed items were to be undone.
  */
 export function renewedNodes(program: Program, rows: RetriedNode[]): string[] {
   const undone = undoneNodes(rows).filter((id) => Object.hasOwn(program.nodes, id))
   const undoable = new Set(Object.values(program.nodes).map(({ undoes }) => undoes))
+  const begun = new Set(rows.map(({ undoes }) => undoes))
   const stands = ({ path, node_id, status }: RetriedNode) =>
-    path === '' && status === 'completed' && undoable.has(node_id) && !undone.includes(node_id)
+    path === '' &&
+    (status === 'completed' || begun.has(node_id)) &&
+    undoable.has(node_id) &&
+    !undone.includes(node_id)
   const kept = new Set(rows.filter(stands).map(({ node_id }) => node_id))
   const after = downstreamOf(program, new Set(undone))
   const isRenewed = (id: string) => after.has(id) && !kept.has(id)

@@ -228,8 +228,8 @@ export interface RunIteration {
 }
 
 /**
- * The end of an item, as the output of its loop shows it; one that failed with the item itself, which says what is left
- * to do.
+ * The end of an item, as the output of its loop shows it; one that did not complete with the item itself, which says what
+ * is left to do. Only the undo of a loop sees cancelled ones.
  */
 export type ItemResult = Pick<RunIteration, 'index' | 'status' | 'output'> & {
   item?: unknown

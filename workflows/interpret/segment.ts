@@ -160,6 +160,12 @@ class Segment {
   }
 
   async perform(): Promise<void> {
+    await this.advance()
+    // A loop may have ended early in the last step.
+    await this.loops.gather()
+  }
+
+  private async advance(): Promise<void> {
     for (const one of this.input.happened) this.apply(one)
     // Nothing has run.
     if (this.host.refusal) this.end ??= { status: 'failed', outputs: undefined, error: this.host.refusal }
@@ -459,6 +465,7 @@ class Segment {
   /** Ends the run, or begins its cleanup. The first outcome counts. */
   private endAs(end: End): void {
     if (this.end || this.ending) return
+    if (end.status !== 'completed') this.loops.keepAll()
     if (!this.cleanup.begin(end.status)) {
       this.end = end
       return

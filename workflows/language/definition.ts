@@ -251,6 +251,8 @@ export const LATER_LANGUAGE = {
   to_fixed: 15,
   format_number: 16,
   input_enum: 16,
+  /** The undo of a loop that ended early. */
+  loop_undo: 17,
 }
 
 export interface Program {

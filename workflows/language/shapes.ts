@@ -28,6 +28,8 @@ export interface Shape {
   maskOf?: string
   /** Not of JSON Schema: an `output_schema` names the member, but does not require it. */
   mayBeAbsent?: true
+  /** Not of JSON Schema: why the mapping has no members, as a hint. */
+  empty?: string
   /** Not of JSON Schema: the type is only likely. */
   origin?: Origin
 }

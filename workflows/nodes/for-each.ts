@@ -19,9 +19,14 @@ const outcome = z.strictObject({
     .array(
       z.strictObject({
         index: z.int(),
-        status: z.enum(['completed', 'failed']),
+        status: z.enum(['completed', 'failed', 'cancelled']),
         output: z.unknown(),
-        item: z.unknown().optional().describe('The item, if it failed.'),
+        item: z
+          .unknown()
+          .optional()
+          .describe(
+            'The item, if it did not complete. Only the undo of a loop that ended early sees cancelled ones.',
+          ),
         error: z.object({ code: z.string(), message: z.string() }).loose().optional(),
       }),
     )

@@ -16,6 +16,8 @@ const output = z.strictObject({
     .describe('The outputs of the run; null with `wait: false`.'),
 })
 
+const UNAWAITED = 'with `wait: false` the outputs are null, because the run has not ended: remove `wait`'
+
 export const runWorkflow = defineNode({
   type: 'run_workflow',
   engine: 2,
@@ -43,7 +45,7 @@ export const runWorkflow = defineNode({
   outputType: ({ workflow, wait }, { catalogue }) => {
     const { properties = {}, ...rest } = typeOfSchema(output)
     const known = typeof workflow === 'string' ? catalogue.workflows?.[workflow]?.outputs : undefined
-    const outputs = wait === false ? members({}) : (known ?? properties.outputs!)
+    const outputs = wait === false ? { ...members({}), empty: UNAWAITED } : (known ?? properties.outputs!)
     return { ...rest, properties: { ...properties, outputs } }
   },
   handles: () => [

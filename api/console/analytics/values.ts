@@ -34,9 +34,8 @@ const FORMATS: Record<Interval, Intl.DateTimeFormatOptions> = {
   month: { month: 'short', year: 'numeric' },
 }
 
-/** The start of a bucket for people: `12 Nov`, in the time zone of the result. */
+/** The start of a bucket for people: `12 Nov`, in the time zone of the result. A week is named by its Monday. */
 export function bucketText(start: string, { interval, time_zone: timeZone }: AnalyticsResult): string {
   const format = new Intl.DateTimeFormat('en-GB', { ...FORMATS[interval ?? 'day'], timeZone })
-  const text = format.format(new Date(start))
-  return interval === 'week' ? `week of ${text}` : text
+  return format.format(new Date(start))
 }

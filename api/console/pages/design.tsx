@@ -1,12 +1,16 @@
 import { Button, ConfirmButton, LinkButton } from '../components/button.tsx'
 import { Card, Facts } from '../components/card.tsx'
 import { Code, Copyable } from '../components/code.tsx'
+import { ColumnChart } from '../components/column-chart.tsx'
 import { Empty } from '../components/empty.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHeader } from '../components/page-header.tsx'
+import { Refusal } from '../components/refusal.tsx'
 import { SchemaForm } from '../components/schema-form.tsx'
+import { ShareBar } from '../components/share-bar.tsx'
 import { Status } from '../components/status.tsx'
 import { Table } from '../components/table.tsx'
+import { Tabs } from '../components/tabs.tsx'
 import { Duration, Time } from '../components/time.tsx'
 import type { FieldSpec } from '../forms/field-spec.ts'
 import { Form } from '../forms/form.ts'
@@ -47,6 +51,24 @@ const FIELDS = [
 ]
 
 const NAMES = ['Ada Lovelace', 'عبد الرحمن بن محمد', `${'A very long name '.repeat(8)}👩‍🚀`]
+
+const CHARTED = [
+  { name: 'completed', values: [3, 5, 2, null, 8] },
+  { name: 'failed', values: [0, 1, null, null, 2] },
+  { name: 'others', values: [1, 0, 0, null, 1] },
+]
+
+const Chart = ({ series, isStacked }: { series: typeof CHARTED; isStacked: boolean }) => (
+  <ColumnChart
+    label="Example"
+    buckets={['1 Nov', '2 Nov', '3 Nov', '4 Nov', '5 Nov']}
+    series={series}
+    text={(value) => String(value ?? 0)}
+    axis={(value) => String(value ?? 0)}
+    unit="count"
+    isStacked={isStacked}
+  />
+)
 
 /** Every component in its states, to look at when one changes. */
 export const designRoutes: ConsoleRoute[] = [
@@ -105,7 +127,30 @@ export const designRoutes: ConsoleRoute[] = [
               <p class="notice red">
                 <Icon name="circle-x" /> This failed.
               </p>
+              <Refusal of={{ status: 409, body: { error: { message: 'A refusal', hint: 'what to do' } } }} />
             </Card>
+            <Tabs
+              label="Example"
+              tabs={['One', 'Two'].map((label) => ({ href: `/design?tab=${label}`, label }))}
+              current="/design?tab=One"
+            />
+            <div class="charts">
+              <Card title="Columns">
+                <Chart series={CHARTED} isStacked />
+              </Card>
+              <Card title="Lines">
+                <Chart series={CHARTED} isStacked={false} />
+              </Card>
+              <Card title="Shares">
+                {([0, 0.3, 0.85, 1.2] as const).map((share) => (
+                  <ShareBar
+                    key={share}
+                    of={share}
+                    tone={share >= 1 ? 'red' : share >= 0.8 ? 'amber' : 'accent'}
+                  />
+                ))}
+              </Card>
+            </div>
             <div class="columns">
               <Card title="Form with errors">
                 <SchemaForm

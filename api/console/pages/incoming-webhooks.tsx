@@ -306,7 +306,7 @@ function onePage(view: View, webhook: Webhook, log: List<LogEntry> | undefined):
           {mayChangeWebhooks(view) && <Actions of={webhook} />}
         </PageHeader>
         {webhook.poll_problem && <p class="notice amber">Polls of the source: {webhook.poll_problem}</p>}
-        {webhook.problem && <p class="notice amber">Mapping: {webhook.problem}</p>}
+        {webhook.problem && <p class="notice amber">Problem: {webhook.problem}</p>}
         <Card title="Settings" actions={mayChangeWebhooks(view) && <a href={`${path}/edit`}>Edit</a>}>
           <Facts
             of={[

@@ -111,7 +111,7 @@ async function onePage(view: View): Promise<Page> {
         <h2>Documents</h2>
         <Filters>
           <TextFilter name="tags" label="Has all these tags (a,b)" />
-          <TextFilter name="external_id" />
+          <TextFilter name="external_id" label="External ID" />
         </Filters>
         {!documents && <Refusal of={answer} />}
         {documents && documents.data.length > 0 && <Documents of={documents} />}

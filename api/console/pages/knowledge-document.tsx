@@ -31,7 +31,9 @@ interface Document {
 
 const DOCUMENTS = `${KNOWLEDGE}/documents`
 const NAMES = ['title', 'body', 'format', 'tags', 'source_url', 'external_id']
-const FIELDS = fieldsOf('createKnowledgeDocument', NAMES).map(asShown)
+const FIELDS = fieldsOf('createKnowledgeDocument', NAMES, { external_id: 'External ID', body: 'Text' }).map(
+  asShown,
+)
 const FETCHED_NAMES = ['url', 'title', 'tags']
 const FETCHED = fieldsOf('fetchKnowledgeDocument', FETCHED_NAMES).map(asShown)
 

@@ -3,6 +3,7 @@ import { ROLE_SCOPES } from '../../../db/model/access/roles.ts'
 import type { KindName } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
 import { firstCharacters } from '../../../db/model/records/values.ts'
+import { DUPLICATES_BY } from '../../../db/records/duplicates.ts'
 import { FILTER_OPERATORS, type FilterOperator } from '../../../workflows/shared/operators.ts'
 import { allows } from '../../http/scopes.ts'
 import { ActionButton, LinkButton } from '../components/button.tsx'
@@ -20,6 +21,7 @@ import { pageOf } from '../list-page.ts'
 import { namesOf, type RecordRow, type RecordSchema, schemaOf, titleOf } from '../records/record.ts'
 import { Value } from '../records/value.tsx'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
+import { ExportButton } from './export-list.tsx'
 
 /** What the address says to the page only; everything else is a parameter of the list of the API. */
 const OWN = ['columns', 'limit', 'done', 'id', 'field', 'operator', 'value']
@@ -151,6 +153,7 @@ function page(
         ) : (
           <Nothing view={view} schema={schema} isAll={isAll} />
         )}
+        <Further view={view} kind={entity} />
       </>
     ),
   }
@@ -160,12 +163,41 @@ function Header({ view, schema }: { view: View; schema: RecordSchema }) {
   const { entity, singular } = schema
   return (
     <PageHeader title={labelOf(entity)}>
+      {entity === 'deals' && <LinkButton href="/records/deals/board">Board</LinkButton>}
+      {mayWrite(view, entity) && <LinkButton href={`/imports/new?entity=${entity}`}>Import</LinkButton>}
+      <ExportButton entity={entity} query={selectionOf(view.query)} />
       {mayWrite(view, entity) && (
         <LinkButton href={`/records/${entity}/new`} look="primary" icon="plus">
           New {singular}
         </LinkButton>
       )}
     </PageHeader>
+  )
+}
+
+/** The filters and the sort of the address, as an export takes them: those of a repeated parameter are a list. */
+function selectionOf(query: URLSearchParams): Record<string, unknown> {
+  const names = [...new Set(query.keys())].filter((name) => ![...OWN, 'cursor', 'count'].includes(name))
+  return Object.fromEntries(
+    names.map((name): [string, unknown] => {
+      const values = query.getAll(name)
+      return [name, values.length > 1 ? values : values[0]]
+    }),
+  )
+}
+
+/** What else there is of a kind. */
+function Further({ view, kind }: { view: View; kind: KindName }) {
+  if (!mayWrite(view, kind)) return null
+  return (
+    <p class="muted">
+      {Object.hasOwn(DUPLICATES_BY, kind) && (
+        <>
+          <a href={`/records/${kind}/duplicates`}>Possible duplicates</a>,{' '}
+        </>
+      )}
+      <a href={`/records/${kind}/deleted`}>deleted {labelOf(kind).toLowerCase()}</a>
+    </p>
   )
 }
 

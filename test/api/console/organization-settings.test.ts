@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
+import { startApi } from '../../support/api.ts'
 import { formOf, textOf, type Visitor, visit, visitWith } from '../../support/console.ts'
 import { createMember } from '../../support/database.ts'
 import { assertEscaped, EVIL } from '../../support/markup.ts'
@@ -142,6 +143,30 @@ describe('the settings of the organization in the console', () => {
       assert.equal(withdrawn.location, '/settings/members?done=withdrawn')
       assert.deepEqual((await app('GET', '/invitations')).body.data, [])
       assert.match((await owner.get('/settings/members')).html, /Nobody is invited/)
+    })
+
+    it('mail the links if the service sends mails, and show them nowhere', async () => {
+      const mailing = await startApi(suite.db, {
+        SMTP_URL: 'smtp://127.0.0.1:1',
+        MAIL_FROM: 'agx@example.com',
+        PUBLIC_URL: 'http://agx.example.com',
+      })
+      try {
+        const id = await createMember(suite.db, mailing.organizationId, 'Mailed', 'owner')
+        const boss = visitWith(mailing, await headersOf(suite.db, mailing, id))
+        const form = '/settings/members/invite'
+        const invited = await boss.submit(form, form, { email: 'linus@example.com' })
+        assert.equal(invited.location, '/settings/members?done=invited', textOf(invited.html))
+        const list = await boss.get('/settings/members')
+        assert.match(list.html, /on its way/)
+        assert.doesNotMatch(list.html, /\/invitations\/[\w-]{40}/)
+        const someone = await createMember(suite.db, mailing.organizationId, 'Someone')
+        const path = `/settings/members/${someone}`
+        const reset = await boss.submit(path, `${path}/password-reset`, {})
+        assert.equal(reset.location, `${path}?done=mailed`, textOf(reset.html))
+      } finally {
+        await mailing.close()
+      }
     })
 
     it('say what is wrong with an invitation', async () => {

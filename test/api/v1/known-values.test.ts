@@ -105,7 +105,7 @@ describe('the sample of an incoming webhook', () => {
 trigger: webhook
 nodes:
   l: {type: for_each, config: {items: "{{ trigger.payload.lines }}"}, next: {item: a, done: end}}
-  a: {type: stop, config: {message: "{{ item.${field} }} {{ trigger.payload.lines | ${filter} | join }}"}}
+  a: {type: stop, config: {status: completed, message: "{{ item.${field} }} {{ trigger.payload.lines | ${filter} | join }}"}}
 `
     const found = async (spec: string) =>
       ((await post('/workflows/validate', { spec })).body.warnings as Finding[]).map(

@@ -117,8 +117,13 @@ outputs: {total: "{{ nodes.a.output.n }}", count: 1}`
         ],
       ])
     deepEqual(await reading('nodes.a.output.outputs.zzz'), [['workflow_outputs', 6, 'one of total, count']])
-    const [[unwaited] = []] = await reading('nodes.a.output.outputs.total', ', wait: false')
-    equal(unwaited, 'unknown_field')
+    deepEqual(await reading('nodes.a.output.outputs.total', ', wait: false'), [
+      [
+        'unknown_field',
+        6,
+        'with `wait: false` the outputs are null, because the run has not ended: remove `wait`',
+      ],
+    ])
   })
 
   it('warns of a mail that the service cannot send', async () => {

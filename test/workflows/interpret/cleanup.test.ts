@@ -96,6 +96,103 @@ describe('the cleanup of a run, in the interpreter', () => {
     })
   })
 
+  describe('of a loop that ended early', () => {
+    const each = (more: Partial<NodeSpec> = {}, config = {}): NodeSpec => ({
+      id: 'each',
+      type: 'for_each',
+      config: { items: [1, 2, 0, 3], ...config },
+      undo: {
+        type: 'set_fields',
+        config: {
+          fields: {
+            done: '{{ nodes.each.output.results | reverse }}',
+            items: '{{ nodes.each.output.items }}',
+            counts: '{{ nodes.each.output.succeeded }} {{ nodes.each.output.failed }} {{ run.error.code }}',
+          },
+        },
+      },
+      ...more,
+    })
+    const divide = set('work', { config: { fields: { value: '{{ 6 | divided_by: item }}' } } })
+    const loop = (node = each()) => ({
+      nodes: [undoable(set('first')), node, divide],
+      edges: [edge('first', 'each'), edge('each', 'work', 'item')],
+    })
+
+    it('reads what its items have done before one failed', async () => {
+      const run = runOf(loop())
+      const { answer, end } = await run.next()
+      assert.deepEqual(namesOf(answer.nodes).slice(-3), ['each', 'each_undo', 'first_undo'])
+      assert.deepEqual([end?.status, end?.error?.code], ['failed', 'item_failed'])
+      const { done, items, counts } = run.rows.get('each_undo')!.output as Record<string, unknown>
+      assert.deepEqual([done, counts], [[{ value: 3 }, { value: 6 }], '2 1 item_failed'])
+      const [one, two, failed, ...more] = items as Record<string, unknown>[]
+      assert.deepEqual(
+        [one, two].map((item) => [item!.index, item!.status, item!.output]),
+        [
+          [0, 'completed', { value: 6 }],
+          [1, 'completed', { value: 3 }],
+        ],
+      )
+      assert.deepEqual([failed!.index, failed!.status, failed!.item, more], [2, 'failed', 0, []])
+      assert.deepEqual((run.rows.get('each')!.output as { count: number }).count, 4)
+    })
+
+    it('reads it in a later segment too, and that an item was cancelled', async () => {
+      const nodes = [each({}, { items: ['a', 'b', 'c'], concurrency: 2 }), call('work')]
+      const run = runOf({ nodes, edges: [edge('each', 'work', 'item')] })
+      await run.next()
+      run.leave('each:0/work', { status: 'completed', handle: 'success', output: { n: 1 } })
+      await run.next({ type: 'settled', node: 'work', path: 'each:0' })
+      const { answer, end } = await run.next({ type: 'cancelled' })
+      assert.equal(end?.status, 'cancelled')
+      assert.deepEqual(namesOf(answer.nodes).at(-1), 'each_undo')
+      const { done, items } = run.rows.get('each_undo')!.output as Record<string, unknown>
+      assert.deepEqual(done, [{ n: 1 }])
+      assert.deepEqual(items, [
+        { index: 0, status: 'completed', output: { n: 1 } },
+        { index: 1, status: 'cancelled', output: null, item: 'b' },
+        { index: 2, status: 'cancelled', output: null, item: 'c' },
+      ])
+    })
+
+    it('does not run if no item has completed', async () => {
+      const run = runOf(loop(each({}, { items: [0, 1] })))
+      await run.next()
+      assert.equal(run.rows.has('each_undo'), false)
+      assert.equal(run.rows.get('first_undo')!.status, 'completed')
+      assert.equal(run.rows.get('each')!.output, null)
+    })
+
+    it('runs if the run went on after the loop, and fails later', async () => {
+      const { nodes, edges } = loop(each({ on_error: 'continue' }))
+      const run = runOf({ nodes: [...nodes, fails('last')], edges: [...edges, edge('each', 'last', 'done')] })
+      const { answer } = await run.next()
+      assert.deepEqual(namesOf(answer.nodes).slice(-3), ['last', 'each_undo', 'first_undo'])
+      // A run that completes undoes nothing.
+      const done = runOf({ nodes: [...nodes, set('last')], edges: [...edges, edge('each', 'last', 'done')] })
+      assert.equal((await done.next()).end?.status, 'completed')
+      assert.equal(done.rows.has('each_undo'), false)
+    })
+
+    it('reads the turns of a repeat', async () => {
+      const repeat: NodeSpec = {
+        id: 'each',
+        type: 'repeat',
+        config: { until: '{{ index == 9 }}', max_turns: 3, output: '{{ index }}' },
+        undo: note('{{ nodes.each.output.results | join: "," }} {{ nodes.each.output.last }}'),
+      }
+      const run = runOf({ nodes: [repeat, set('work')], edges: [edge('each', 'work', 'turn')] })
+      const { end } = await run.next()
+      assert.equal(end?.error?.code, 'turn_limit')
+      assert.deepEqual(run.rows.get('each_undo')!.output, { value: '0,1,2 2' })
+    })
+
+    it('needs an engine of its own', () => {
+      assert.equal(compile(completeDefinition(loop())).engine, LATER_LANGUAGE.loop_undo)
+    })
+  })
+
   it('needs the engine that introduced it, and is absent from other programs', () => {
     const program = (definition: PartialDefinition) => compile(completeDefinition(definition))
     const plain = program({ nodes: [set('a')] })

@@ -384,13 +384,23 @@ describe('a loop', () => {
     )
   })
 
-  it('over something that is no list fails', async () => {
-    const run = runOf({ nodes: [each({ items: '{{ run.id }}' }), set('body')], edges: [body] })
-    const { end } = await run.next()
-    assert.deepEqual(
-      [end?.error?.code, end?.error?.message],
-      ['invalid_config', 'items must be a list, but is "019a0000-0000-7000-8000-000000000001"'],
-    )
+  it('over something that is no list fails, and says how to make a list of one', async () => {
+    const over = async (items: string) => {
+      const { end } = await runOf({ nodes: [each({ items }), set('body')], edges: [body] }).next()
+      return end
+    }
+    const hint = 'XML and forms have no list of one item; if it is one, `| compact` makes a list of it'
+    for (const [items, what] of [
+      ['{{ run.id }}', '"019a0000-0000-7000-8000-000000000001"'],
+      ['{{ org }}', 'a mapping'],
+    ] as const) {
+      const end = await over(items)
+      assert.deepEqual(
+        [end?.error?.code, end?.error?.message],
+        ['invalid_config', `items must be a list, but is ${what}: ${hint}`],
+      )
+    }
+    assert.equal((await over('{{ org | compact }}'))?.status, 'completed')
   })
 
   it('opens few items of loops in loops at the same time, but always goes on', async () => {

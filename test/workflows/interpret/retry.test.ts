@@ -137,6 +137,31 @@ describe('the prepared of a retry', () => {
     assert.deepEqual(renewedNodes(undoable, rows), [])
   })
 
+  it('lets a loop that ended early keep its key if its undo failed, and gives new ones to its body if not', () => {
+    const undo = { type: 'set_fields', config: {} }
+    const undoable = compile(
+      completeDefinition({
+        nodes: [
+          { ...set('a'), undo },
+          { id: 'each', type: 'for_each', config: { items: [1] }, undo },
+          set('x'),
+        ],
+        edges: [edge('a', 'each'), edge('each', 'x', 'item')],
+      }),
+    )
+    const rows = [
+      row('a'),
+      row('each', { node_type: 'for_each', status: 'failed', handle: null }),
+      row('a_undo', { undoes: 'a' }),
+    ]
+    const stands = row('each_undo', { undoes: 'each', status: 'failed', handle: null })
+    assert.deepEqual(renewedNodes(undoable, [...rows, stands]), ['a'])
+    const undone = row('each_undo', { undoes: 'each' })
+    assert.deepEqual(renewedNodes(undoable, [...rows, undone]), ['a', 'each', 'x'])
+    // Nothing was to be undone.
+    assert.deepEqual(renewedNodes(undoable, rows), ['a', 'each', 'x'])
+  })
+
   it('starts with the node that failed the run', () => {
     assert.equal(failedNode({ code: 'x', message: 'x', node_id: 'b' }, [row('b')]), 'b')
     assert.equal(failedNode({ code: 'timeout', message: 'x' }, [row('b')]), null)

@@ -92,10 +92,10 @@ export const TOPICS: Record<string, Topic> = {
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of an earlier node. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `.workflow_id`, `.workflow_name`, `.started_at`; `org.id`, `.name`, `.currency`, `.timezone`; `env.<name>`: settings of the organization.',
-        '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
+        '- `item`, `index`, `previous`: in loops.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, `list[(x | minus: 1)]`. Numbers, also in texts, compare by value. Empty values do not hold.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `c ? a : (b | filter)` (filters behind operators need parentheses), `list[(x | minus: 1)]`. Numbers in texts compare by value. Empty values do not hold. In a `url`: `| url_encode`.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -104,7 +104,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. Sorts put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
+        `Filters: ${FILTERS.join(', ')}. \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
@@ -116,12 +116,12 @@ export const TOPICS: Record<string, Topic> = {
     title: 'Triggers',
     text: (_, level) =>
       [
-        '- `trigger: manual` (default): people, other workflows and the API start it, with `inputs`.',
-        '- `trigger: webhook`: an incoming webhook whose `workflow_id` or `listeners` name this one; it writes its record first, with `target_entity: none` no record. `trigger` has this `record`, `payload` (the body: JSON, form or XML as a mapping), `webhook` ({id, name}) and `action` (created, updated or triggered), and the allowed `headers` (lower case) and `query`. The webhook checks its sender, and can map values to `inputs`.',
+        '- `trigger: manual` (default): people, workflows and the API start it, with `inputs`.',
+        '- `trigger: webhook`: an incoming webhook whose `workflow_id` or `listeners` name this one; it writes its record first, with `target_entity: none` none. `trigger` has this `record`, `payload` (the body: JSON, form, or XML without its root; one element is no list: `| compact`), `webhook` ({id, name}), `action` (created, updated or triggered), the allowed `headers` (lower case) and `query`. It checks its sender, and can map values to typed `inputs`.',
         '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_id, workflow_name, status, error: {code, message}, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',
-        'Runs of events and schedules have no inputs: give each a default. Triggers fire once it is active.',
+        'Runs of events and schedules have no inputs: give each a default. Triggers fire once active.',
         '',
         level === 'full'
           ? ['Events:', ...EVENTS.map(({ name, title }) => `- \`${name}\`: ${title}`)].join('\n')
@@ -143,7 +143,7 @@ nodes:
   say: {type: set_fields, config: {fields: {text: "{{ inputs.email }}: {{ inputs.limit }} {{ inputs.tags | join: ', ' }}"}}}
 outputs: {text: "{{ nodes.say.output.text }}"}`,
         ),
-        `Types: ${INPUT_TYPES.join(', ')}. Without a default, an optional input is null if not set. The default has the type of the input. \`{type: string, enum: [new, used]}\` allows these values only.`,
+        `Types: ${INPUT_TYPES.join(', ')}. Unset, an optional input is its default or null. The default has its type. \`{type: string, enum: [new, used]}\` allows these values only.`,
       ].join('\n'),
   },
   errors: {
@@ -153,7 +153,7 @@ outputs: {text: "{{ nodes.say.output.text }}"}`,
         '- A node that fails leaves by its `error` handle; `nodes.<id>.error` has `code`, `message` and, of api_request, `details` {status, body}. Without an edge from it, the run fails and other branches are cancelled.',
         `- \`retry: {max_attempts: 3, initial_interval: ${DEFAULT_RETRY.initial_interval}, backoff: ${DEFAULT_RETRY.backoff}, max_interval: ${DEFAULT_MAX_INTERVAL}}\` and \`timeout: ${DEFAULT_TIMEOUT}\` (of one attempt) are for external nodes; the others run in a transaction.`,
         `- Without them: these intervals and timeout; ${defaultAttempts()}. Only transient errors are retried.`,
-        '- Nodes of `undo`, `settings.on_cancel` and `settings.finally` have `type` and `config`, no waits, loops or undo; `run.status` is the outcome. Nodes in loops have no undo.',
+        '- Nodes of `undo`, `settings.on_cancel` and `settings.finally` have `type` and `config`, no waits, loops or undo; `run.status` is the outcome. In loops no node has an undo, the loop may.',
         '- An error workflow (`settings.error_workflow` of others) has the trigger manual, and reads `trigger.run` ({id, workflow_name, status, …}), `trigger.error` ({code, message}) and `trigger.node` ({id, title}, or null).',
       ].join('\n'),
   },

@@ -105,7 +105,7 @@ describe('the authoring guide', () => {
     match(about('for_each'), /concurrency\?: 1–50, on_item_error\?: stop\|continue/)
     match(
       about('for_each'),
-      /results: \[\], items: \[\{index, status: completed\|failed, output, item, error\}\]/,
+      /results: \[\], items: \[\{index, status: completed\|failed\|cancelled, output, item, error\}\]/,
     )
     match(about('aggregate_items'), /missing\?: fail\|zero\} → .*groups: \[\{group, count, values\}\]/)
     match(about('parse_csv'), /delimiter\?: ","\|";"\|"\\t"\|"\|"/)
