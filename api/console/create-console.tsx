@@ -11,7 +11,7 @@ import type { AppDeps } from '../deps.ts'
 import { baseUrl } from '../http/base-url.ts'
 import { answerError, methodNotAllowed } from '../http/errors.ts'
 import type { Gateway } from '../http/gateway.ts'
-import { requestInside } from '../http/inner-request.ts'
+import { type InnerRequest, requestInside, type WholeAnswer } from '../http/inner-request.ts'
 import { requireUtf8 } from '../http/received.ts'
 import { Router } from '../http/router.ts'
 import { ASSETS, type Assets, readAssets } from './assets.ts'
@@ -89,7 +89,7 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
     view.params = match.params
     if (ctx.method === 'POST') {
       requireOwnForm(ctx, deps)
-      view.form = await readForm(ctx)
+      view.form = await readForm(ctx, route.takesFile)
     }
     if (!view.session && !route.isPublic) return askToSignIn(view, ctx)
     if (view.session && route.formOf) requireOperation(view.session.role, route.formOf)
@@ -100,6 +100,8 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
       if (error instanceof StaleForm) return resumePage(view, view.session!, path, view.form.typed())
       if (error instanceof Refused) return errorPage(view, error.answer)
       throw error
+    } finally {
+      await view.form.file?.discard()
     }
   }
 
@@ -177,6 +179,18 @@ function viewOf(
   ctx: Koa.Context,
   { path, search, caller }: { path: string; search: string; caller: SessionCaller | undefined },
 ): View {
+  function inside(to: string, request: Omit<InnerRequest, 'path' | 'search'>): Promise<WholeAnswer> {
+    const [path = '', search = ''] = to.split('?')
+    const gateway = path.startsWith('/app/v1/') ? v1 : app
+    const from = { gateway, caller, log: deps.log, purpose: 'console call' } as const
+    return requestInside(ctx, from, { ...request, path, search })
+  }
+  /** The answer, unless the session of the page has ended or changed. */
+  function current(answer: WholeAnswer): WholeAnswer {
+    if (answer.status === 401 && caller) throw new SessionEnded()
+    if (typeOf(answer) === 'csrf_token_invalid') throw new StaleForm()
+    return answer
+  }
   const view: View = {
     session: caller?.session,
     timezone: caller?.organization.timezone ?? 'UTC',
@@ -189,30 +203,20 @@ function viewOf(
     signsUp: () => isSignUpOpen(deps.db.system, deps.config.SIGN_UP),
     setHeader: (name, value) => ctx.set(name, value),
     async call(method, to, body, headers = {}) {
-      const [target = '', query = ''] = to.split('?')
-      const isV1 = target.startsWith('/app/v1/')
       const send = () =>
-        requestInside(
-          ctx,
-          { gateway: isV1 ? v1 : app, caller, log: deps.log, purpose: 'console call' },
-          {
-            method,
-            path: target,
-            search: query,
-            body,
-            headers: { ...headersOf(ctx, view, method), ...headers },
-          },
-        )
+        inside(to, { method, body, headers: { ...headersOf(ctx, view, method), ...headers } })
       let answer = await send()
       // The second of two clicks gets the answer of the first.
       for (let tries = 0; typeOf(answer) === 'idempotency_in_progress' && tries < 20; tries++) {
         await pause(250)
         answer = await send()
       }
-      if (answer.status === 401 && caller) throw new SessionEnded()
-      if (typeOf(answer) === 'csrf_token_invalid') throw new StaleForm()
-      return answer
+      return current(answer)
     },
+    upload: async (to, type, { bytes }) =>
+      current(
+        await inside(to, { method: 'PUT', upload: { type, bytes }, headers: headersOf(ctx, view, 'PUT') }),
+      ),
     async read<T>(from: string) {
       const answer = await view.call('GET', from)
       if (answer.status >= 400) throw new Refused(answer)

@@ -4,12 +4,16 @@ import { analyticsPages } from './pages/analytics.tsx'
 import { analyticsExplorePages } from './pages/analytics-explore.tsx'
 import { auditLogPages } from './pages/audit-log.tsx'
 import { customFieldPages } from './pages/custom-fields.tsx'
+import { dealBoardPages } from './pages/deal-board.tsx'
 import { deletedRecordPages } from './pages/deleted-records.tsx'
 import { deliveryPages } from './pages/deliveries.tsx'
 import { designRoutes } from './pages/design.tsx'
 import { duplicatePages } from './pages/duplicates.tsx'
 import { exchangeRatePages } from './pages/exchange-rates.tsx'
+import { exportPages } from './pages/export-list.tsx'
 import { homeRoutes } from './pages/home.tsx'
+import { importListPages } from './pages/import-list.tsx'
+import { importPages } from './pages/import-page.tsx'
 import { incomingLogPages } from './pages/incoming-logs.tsx'
 import { incomingPages } from './pages/incoming-webhooks.tsx'
 import { invitationPages } from './pages/invitations.tsx'
@@ -33,6 +37,7 @@ import { reportPages } from './pages/reports.tsx'
 import { resetRoutes } from './pages/reset.tsx'
 import { runListPages } from './pages/run-list.tsx'
 import { runPages } from './pages/run-page.tsx'
+import { searchPages } from './pages/search.tsx'
 import { secretPages } from './pages/secrets.tsx'
 import { settingsRoutes } from './pages/settings.tsx'
 import { signInRoutes } from './pages/sign-in.tsx'
@@ -40,8 +45,11 @@ import { signUpRoutes } from './pages/sign-up.tsx'
 import { usagePages } from './pages/usage.tsx'
 import { variablePages } from './pages/variables.tsx'
 import { workflowListPages } from './pages/workflow-list.tsx'
+import { workflowNodePages } from './pages/workflow-nodes.tsx'
 import { workflowPages } from './pages/workflow-page.tsx'
 import { workflowRunPages } from './pages/workflow-run.tsx'
+import { workflowTemplatePages } from './pages/workflow-templates.tsx'
+import { workflowTestPages } from './pages/workflow-test.tsx'
 import { workflowVersionPages } from './pages/workflow-versions.tsx'
 import type { ConsoleRoute } from './route.ts'
 
@@ -51,15 +59,23 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...signUpRoutes,
   ...resetRoutes,
   ...homeRoutes,
+  ...searchPages,
   ...recordListPages,
+  ...dealBoardPages,
   ...deletedRecordPages,
   ...duplicatePages,
   ...mergePages,
   ...recordFormPages,
   ...recordPages,
+  ...importListPages,
+  ...importPages,
+  ...exportPages,
   ...workflowListPages,
+  ...workflowTemplatePages,
+  ...workflowNodePages,
   ...workflowPages,
   ...workflowVersionPages,
+  ...workflowTestPages,
   ...workflowRunPages,
   ...runListPages,
   ...runPages,

@@ -2,6 +2,7 @@ import type { VNode } from 'preact'
 import type { Session } from '../../db/access/sessions.ts'
 import type { InnerAnswer, WholeAnswer } from '../http/inner-request.ts'
 import type { Form } from './forms/form.ts'
+import type { FormFile } from './forms/multipart.ts'
 
 /** One address of the console. To add a page, add a file to `pages/` and a line to `route-table.ts`. */
 export interface ConsoleRoute {
@@ -12,6 +13,8 @@ export interface ConsoleRoute {
   isPublic?: true
   /** The operation of its form: who may not call it gets no form to fill in. */
   formOf?: string
+  /** Its form may have a file. */
+  takesFile?: true
   handler(view: View): Promise<Shown>
 }
 
@@ -54,6 +57,8 @@ export interface View {
    * of the form. Throws SessionEnded and StaleForm.
    */
   call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<WholeAnswer>
+  /** Sends a file to an operation that accepts one of this type. Throws as `call`. */
+  upload(path: string, type: string, file: FormFile): Promise<WholeAnswer>
   /** The body of a GET. Throws Refused. */
   read<T>(path: string): Promise<T>
   /** As `read`, for a part of a page that not everybody may see: undefined if the role does not allow it. */

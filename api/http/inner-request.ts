@@ -18,6 +18,8 @@ export interface InnerRequest {
   headers: Record<string, string>
   /** Absent if the operation takes no body. */
   body?: unknown
+  /** The file of an operation that accepts one, in place of a body. */
+  upload?: { type: string; bytes: AsyncIterable<Buffer> }
 }
 
 export interface InnerAnswer {
@@ -76,13 +78,16 @@ export async function requestInside(
   return { status, body: typeof body === 'string' ? JSON.parse(body) : body, header }
 }
 
-function innerContext(outer: Koa.Context, { method, path, headers, body }: InnerRequest): Koa.Context {
+function innerContext(
+  outer: Koa.Context,
+  { method, path, headers, body, upload }: InnerRequest,
+): Koa.Context {
   const bytes = body === undefined ? undefined : Buffer.from(JSON.stringify(body))
   const inherited = INHERITED.flatMap((name) => {
     const value = outer.req.headers[name]
     return value === undefined ? [] : [[name, value]]
   })
-  const req = Object.assign(Readable.from(bytes ? [bytes] : []), {
+  const req = Object.assign(Readable.from(upload?.bytes ?? (bytes ? [bytes] : [])), {
     method,
     url: path,
     httpVersion: '1.1',
@@ -93,6 +98,7 @@ function innerContext(outer: Koa.Context, { method, path, headers, body }: Inner
     headers: {
       ...Object.fromEntries(inherited),
       ...headers,
+      ...(upload && { 'content-type': upload.type }),
       ...(bytes && { 'content-type': 'application/json', 'content-length': String(bytes.length) }),
     },
   }) as unknown as IncomingMessage

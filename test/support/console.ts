@@ -18,6 +18,8 @@ export interface Visitor {
   get(path: string): Promise<ShownPage>
   /** Sends a form as a browser does: without its token if `fields` has none. */
   post(path: string, fields: Record<string, string | string[]>): Promise<ShownPage>
+  /** Sends a form with a file, which is its last field. */
+  upload(path: string, fields: Record<string, string | string[]>, content: string | Blob): Promise<ShownPage>
   /** Opens a page, and sends its form to `action` with the fields that it shows; `fields` are those that change. */
   submit(path: string, action: string, fields: Record<string, string | string[]>): Promise<ShownPage>
 }
@@ -53,6 +55,12 @@ export function visitWith(api: TestApi, headers: Record<string, string> = {}): V
     headers,
     get: (path) => open(path),
     post,
+    upload(path, fields, content) {
+      const body = new FormData()
+      for (const [name, value] of pairsOf(fields)) if (name !== 'file') body.append(name, value)
+      body.append('file', new Blob([content], { type: 'text/csv' }), 'list "1".csv')
+      return open(path, { method: 'POST', body, headers: { 'Sec-Fetch-Site': 'same-origin' } })
+    },
     async submit(path, action, fields) {
       const page = await open(path)
       assert.equal(page.status, 200, textOf(page.html))

@@ -1,7 +1,12 @@
 /**
  * What the pages do beyond HTML. Every page works without it: it copies, keeps a form from being sent twice, suggests
- * names, and renews a page while its run goes on.
+ * names, renews a page while its run goes on, checks a workflow as one types, moves deals, and finds by ⌘K.
  */
+
+import { startBoard } from './board.ts'
+import { startEditor } from './editor.ts'
+import { startPalette } from './palette.ts'
+import { renewMain } from './swap.ts'
 
 // The buttons that need this script are shown.
 document.documentElement.classList.add('script')
@@ -24,7 +29,7 @@ document.querySelector<HTMLElement>('[data-focus]')?.focus()
 
 document.addEventListener('submit', (event) => {
   const form = event.target as HTMLFormElement
-  if (!('once' in form.dataset)) return
+  if (event.defaultPrevented || !('once' in form.dataset)) return
   if (form.dataset.sent) event.preventDefault()
   form.dataset.sent = '1'
 })
@@ -79,10 +84,9 @@ for (const input of document.querySelectorAll<HTMLInputElement>('[data-lookup]')
 
 /** Renews the page's content while what it shows goes on, unless somebody reads in an opened part of it. */
 const live = document.querySelector<HTMLElement>('[data-live]')
-if (live) void follow(live.dataset.live!)
+if (live) follow(live.dataset.live!)
 
-async function follow(events: string) {
-  const policy = trustedTypes?.createPolicy('agx', { createHTML: (html) => html })
+function follow(events: string) {
   const source = new EventSource(events)
   let isWaiting = false
   const renew = async () => {
@@ -90,26 +94,22 @@ async function follow(events: string) {
     isWaiting = true
     await new Promise((resolve) => setTimeout(resolve, 300))
     isWaiting = false
-    const answer = await fetch(location.href)
-    // The session has ended: what is shown stays.
-    if (!answer.ok || answer.redirected) return source.close()
-    const html = await answer.text()
-    const next = new DOMParser().parseFromString((policy?.createHTML(html) ?? html) as string, 'text/html')
-    const fresh = next.querySelector('main')
-    const open = new Set([...document.querySelectorAll('main details[open][id]')].map(({ id }) => id))
-    for (const one of fresh?.querySelectorAll('details[id]') ?? [])
-      if (open.has(one.id)) one.setAttribute('open', '')
-    if (fresh) document.querySelector('main')!.replaceWith(fresh)
-    if (!fresh?.querySelector('[data-live]')) source.close()
+    if (!(await renewMain())?.querySelector('[data-live]')) source.close()
   }
   for (const name of ['message', 'run', 'node', 'end']) source.addEventListener(name, renew)
 }
 
-declare const trustedTypes:
-  | {
-      createPolicy(
-        name: string,
-        rules: { createHTML(html: string): string },
-      ): { createHTML(html: string): unknown }
-    }
-  | undefined
+/** Renews a page every few seconds while it says so: what it shows has no events. */
+const polled = document.querySelector<HTMLElement>('[data-poll]')
+if (polled) void poll(Number(polled.dataset.poll))
+
+async function poll(ms: number) {
+  for (let goesOn = true; goesOn; ) {
+    await new Promise((resolve) => setTimeout(resolve, ms))
+    if (!document.hidden) goesOn = !!(await renewMain())?.querySelector('[data-poll]')
+  }
+}
+
+startEditor()
+startBoard()
+startPalette()

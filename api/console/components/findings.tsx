@@ -1,3 +1,5 @@
+import type { ComponentChildren } from 'preact'
+import { Marked } from './field.tsx'
 import { Icon } from './icon.tsx'
 import { Scrollable } from './scrollable.tsx'
 
@@ -6,6 +8,7 @@ export interface Finding {
   message: string
   path: string
   line?: number
+  column?: number
   hint?: string
 }
 
@@ -53,13 +56,22 @@ export function Lines({
   )
 }
 
-/** What a validation found, as a list with the lines, and in the text itself. */
-export function Findings({ text, validation }: { text: string; validation: Validation }) {
+/** The findings of a validation, errors first. */
+export const findingsOf = ({ errors, warnings }: Validation) => [
+  ...errors.map((finding) => ({ ...finding, isError: true })),
+  ...warnings.map((finding) => ({ ...finding, isError: false })),
+]
+
+/** What a validation found, as a list with the lines. `fix`: a button that applies the hint, if that can be done. */
+export function Findings({
+  validation,
+  fix = () => null,
+}: {
+  validation: Validation
+  fix?: (finding: Finding) => ComponentChildren
+}) {
   const { errors, warnings } = validation
-  const all = [
-    ...errors.map((finding) => ({ ...finding, isError: true })),
-    ...warnings.map((finding) => ({ ...finding, isError: false })),
-  ]
+  const all = findingsOf(validation)
   if (all.length === 0)
     return (
       <p class="notice green" role="status">
@@ -67,21 +79,29 @@ export function Findings({ text, validation }: { text: string; validation: Valid
       </p>
     )
   return (
-    <>
-      <div class={errors.length > 0 ? 'notice red' : 'notice amber'} role="alert" tabIndex={-1} data-focus>
-        <p>
-          {errors.length} errors, {warnings.length} warnings:
-        </p>
-        <ul>
-          {all.map(({ line, message, hint, path }) => (
+    <div class={errors.length > 0 ? 'notice red' : 'notice amber'} role="alert" tabIndex={-1} data-focus>
+      <p>
+        {counted(errors.length, 'error')}, {counted(warnings.length, 'warning')}:
+      </p>
+      <ul>
+        {all.map((finding) => {
+          const { line, message, hint, path, isError } = finding
+          return (
             <li key={`${path} ${message}`}>
-              {line ? <a href={`#line-${line}`}>Line {line}</a> : <code>{path}</code>}: {message}
-              {hint && `: ${hint}`}
+              {line ? (
+                <a href={`#line-${line}`} data-line={line} data-tone={isError ? 'red' : 'amber'}>
+                  Line {line}
+                </a>
+              ) : (
+                <code>{path}</code>
+              )}
+              : <Marked text={hint ? `${message}: ${hint}` : message} /> {fix(finding)}
             </li>
-          ))}
-        </ul>
-      </div>
-      <Lines text={text} findings={all} />
-    </>
+          )
+        })}
+      </ul>
+    </div>
   )
 }
+
+const counted = (count: number, what: string) => `${count} ${what}${count === 1 ? '' : 's'}`

@@ -35,6 +35,8 @@ const INSIGHT: Entry[] = [
   { href: '/knowledge', label: 'Knowledge', icon: 'library' },
 ]
 const HOME: Entry = { href: '/', label: 'Home', icon: 'house' }
+const SEARCH: Entry = { href: '/search', label: 'Search', icon: 'search' }
+const FILES: Entry = { href: '/imports', label: 'Imports and exports', icon: 'inbox' }
 const SETTINGS: Entry = { href: '/settings', label: 'Settings', icon: 'settings' }
 const DOCUMENTATION: Entry = { href: '/docs/overview', label: 'Documentation', icon: 'book-open' }
 
@@ -69,8 +71,8 @@ function MainParts() {
   }))
   return (
     <>
-      <Section entries={[HOME]} />
-      <Section title="Records" entries={records} />
+      <Section entries={[HOME, SEARCH]} />
+      <Section title="Records" entries={[...records, FILES]} />
       <Section title="Automation" entries={AUTOMATION} />
       <Section title="Insight" entries={INSIGHT} />
       <Section entries={[SETTINGS, DOCUMENTATION]} />
@@ -80,7 +82,7 @@ function MainParts() {
 
 const SettingsParts = ({ role }: { role: MemberRole }) => (
   <>
-    <Section entries={[HOME]} />
+    <Section entries={[HOME, SEARCH]} />
     {settingsFor(role).map(({ title, pages }) => (
       <Section key={title} title={title} entries={pages} />
     ))}

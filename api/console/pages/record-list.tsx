@@ -21,6 +21,7 @@ import { pageOf } from '../list-page.ts'
 import { namesOf, type RecordRow, type RecordSchema, schemaOf, titleOf } from '../records/record.ts'
 import { Value } from '../records/value.tsx'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
+import { ExportButton } from './export-list.tsx'
 
 /** What the address says to the page only; everything else is a parameter of the list of the API. */
 const OWN = ['columns', 'limit', 'done', 'id', 'field', 'operator', 'value']
@@ -162,12 +163,26 @@ function Header({ view, schema }: { view: View; schema: RecordSchema }) {
   const { entity, singular } = schema
   return (
     <PageHeader title={labelOf(entity)}>
+      {entity === 'deals' && <LinkButton href="/records/deals/board">Board</LinkButton>}
+      {mayWrite(view, entity) && <LinkButton href={`/imports/new?entity=${entity}`}>Import</LinkButton>}
+      <ExportButton entity={entity} query={selectionOf(view.query)} />
       {mayWrite(view, entity) && (
         <LinkButton href={`/records/${entity}/new`} look="primary" icon="plus">
           New {singular}
         </LinkButton>
       )}
     </PageHeader>
+  )
+}
+
+/** The filters and the sort of the address, as an export takes them: those of a repeated parameter are a list. */
+function selectionOf(query: URLSearchParams): Record<string, unknown> {
+  const names = [...new Set(query.keys())].filter((name) => ![...OWN, 'cursor', 'count'].includes(name))
+  return Object.fromEntries(
+    names.map((name): [string, unknown] => {
+      const values = query.getAll(name)
+      return [name, values.length > 1 ? values : values[0]]
+    }),
   )
 }
 

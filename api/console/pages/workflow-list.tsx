@@ -1,8 +1,7 @@
 import { ROLE_SCOPES } from '../../../db/model/access/roles.ts'
 import { WORKFLOW_STATUSES } from '../../../db/workflows/workflows.ts'
-import { TEMPLATE_CATEGORIES } from '../../../workflows/templates/index.ts'
 import { allows } from '../../http/scopes.ts'
-import { ActionButton, LinkButton } from '../components/button.tsx'
+import { LinkButton } from '../components/button.tsx'
 import { Empty } from '../components/empty.tsx'
 import { ChoiceFilter, Filters, SearchFilter } from '../components/filters.tsx'
 import { PageHeader } from '../components/page-header.tsx'
@@ -23,13 +22,6 @@ export interface WorkflowSummary {
   updated_at: string
 }
 
-interface Template {
-  template_id: string
-  name: string
-  description: string
-  category: string
-}
-
 export const mayAuthor = ({ session }: View) => allows(ROLE_SCOPES[session!.role], 'workflows:author')
 
 export const workflowListPages: ConsoleRoute[] = [
@@ -42,30 +34,12 @@ export const workflowListPages: ConsoleRoute[] = [
         await view.read<List<WorkflowSummary>>(pageOf(view, '/app/v1/workflows', ['q', 'status'])),
       ),
   },
-  {
-    method: 'GET',
-    path: '/workflows/templates',
-    handler: async (view) =>
-      templatesPage(
-        view,
-        await view.read<List<Template>>(pageOf(view, '/app/v1/workflows/templates', ['search', 'category'])),
-      ),
-  },
-  {
-    method: 'POST',
-    path: '/workflows/import',
-    async handler({ change, form }) {
-      const { workflow_id } = await change<WorkflowSummary>('POST', '/app/v1/workflows/import', {
-        template_id: form.get('template_id'),
-      })
-      return { redirect: `/workflows/${workflow_id}?done=created` }
-    },
-  },
 ]
 
 function listPage(view: View, workflows: List<WorkflowSummary>): Page {
   const add = mayAuthor(view) && (
     <>
+      <LinkButton href="/workflows/nodes">Nodes</LinkButton>
       <LinkButton href="/workflows/templates">Templates</LinkButton>
       <LinkButton href="/workflows/new" look="primary" icon="plus">
         New workflow
@@ -129,43 +103,3 @@ const Workflows = ({ workflows }: { workflows: List<WorkflowSummary> }) => (
     <Paging list={workflows} />
   </>
 )
-
-function templatesPage(view: View, templates: List<Template>): Page {
-  return {
-    title: 'Templates',
-    content: (
-      <>
-        <PageHeader
-          title="Templates"
-          crumbs={[{ href: '/workflows', label: 'Workflows' }]}
-          about="Ready-made workflows. An import makes a draft of your own, to look at and change."
-        />
-        <Filters>
-          <SearchFilter name="search" />
-          <ChoiceFilter name="category" choices={TEMPLATE_CATEGORIES} />
-        </Filters>
-        {templates.data.length === 0 ? (
-          <Empty icon="search" title="No template matches" />
-        ) : (
-          <div class="gallery">
-            {templates.data.map(({ template_id, name, description, category }) => (
-              <section class="card" key={template_id}>
-                <h2>{name}</h2>
-                <p class="muted">{description}</p>
-                <div class="actions">
-                  <span class="chip">{category}</span>
-                  {mayAuthor(view) && (
-                    <ActionButton action="/workflows/import" fields={{ template_id }}>
-                      Import
-                    </ActionButton>
-                  )}
-                </div>
-              </section>
-            ))}
-          </div>
-        )}
-        <Paging list={templates} />
-      </>
-    ),
-  }
-}

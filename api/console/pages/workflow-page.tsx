@@ -1,16 +1,22 @@
 import type { ComponentChildren } from 'preact'
 import { EXAMPLE_SPEC } from '../../../workflows/nodes/example-spec.ts'
 import { ActionButton, ConfirmButton, LinkButton } from '../components/button.tsx'
-import { Facts } from '../components/card.tsx'
+import { Card, Facts } from '../components/card.tsx'
 import { Copyable } from '../components/code.tsx'
-import { type Finding, Findings, Lines, type Validation } from '../components/findings.tsx'
+import { Diff } from '../components/diff.tsx'
+import { type Finding, Lines } from '../components/findings.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHeader } from '../components/page-header.tsx'
-import { PostForm } from '../components/post-form.tsx'
+import { type NodeChoice, SpecEditor } from '../components/spec-editor.tsx'
 import { Status } from '../components/status.tsx'
 import { Time } from '../components/time.tsx'
-import { errorsOf } from '../forms/errors.ts'
-import { type ConsoleRoute, type Page, Refused, type View } from '../route.ts'
+import { WorkflowGraph } from '../components/workflow-graph.tsx'
+import { KEY_FIELD } from '../forms/form.ts'
+import { type ConsoleRoute, type List, type Page, Refused, type Shown, type View } from '../route.ts'
+import { afterConflict } from '../workflows/conflict.ts'
+import { type Edited, editedBy, type Meanwhile, refusal } from '../workflows/edit.ts'
+import { insertNode } from '../workflows/insert-node.ts'
+import { type SnippetType, snippetOf } from '../workflows/snippet.ts'
 import { mayAuthor } from './workflow-list.tsx'
 import { HERE, Tabs, type Workflow, workflowOf } from './workflow-parts.tsx'
 
@@ -19,16 +25,22 @@ export const workflowPages: ConsoleRoute[] = [
     method: 'GET',
     path: '/workflows/new',
     formOf: 'createWorkflow',
-    handler: async () => newPage({ spec: EXAMPLE_SPEC }),
+    async handler(view) {
+      const type = view.query.get('node')
+      if (!type) return newPage(view, { spec: EXAMPLE_SPEC })
+      const found = await view.read<SnippetType>(`/app/v1/workflows/nodes/${encodeURIComponent(type)}`)
+      return newPage(view, { spec: insertNode('name: New workflow\n', snippetOf(found)) })
+    },
   },
   {
     method: 'POST',
     path: '/workflows',
     async handler(view) {
+      const edited = await editedBy(view)
+      if (edited) return newPage(view, edited)
       const spec = view.form.get('spec')
-      if (view.form.get('do') === 'check') return newPage({ spec, ...(await checked(view, spec)) })
       const answer = await view.call('POST', '/app/v1/workflows', { spec })
-      if (answer.status >= 400) return newPage({ spec, ...refusal(answer) }, answer.status)
+      if (answer.status >= 400) return newPage(view, { spec, ...refusal(answer) }, answer.status)
       return { redirect: `/workflows/${answer.body.workflow_id}?done=created` }
     },
   },
@@ -40,36 +52,14 @@ export const workflowPages: ConsoleRoute[] = [
       return page(view, workflow, { spec: workflow.spec ?? '' })
     },
   },
-  {
-    method: 'POST',
-    path: '/workflows/{workflow_id}',
-    async handler(view) {
-      const { form, call } = view
-      const workflow = await workflowOf(view)
-      const spec = form.get('spec')
-      const version = Number(form.get('version'))
-      if (form.get('do') === 'check')
-        return page(view, workflow, { spec, version, ...(await checked(view, spec)) })
-      const path = `/app/v1/workflows/${workflow.workflow_id}`
-      const answer = await call('PATCH', path, { spec }, { 'if-match': `"${form.get('version')}"` })
-      if (answer.status >= 400) return page(view, workflow, { spec, ...refusal(answer) }, answer.status)
-      return { redirect: `/workflows/${workflow.workflow_id}?done=saved` }
-    },
-  },
+  { method: 'POST', path: '/workflows/{workflow_id}', handler: save },
   change('deactivate', 'deactivated'),
   {
     method: 'POST',
     path: '/workflows/{workflow_id}/activate',
     async handler(view) {
       const workflow = await workflowOf(view)
-      const allow_missing = view.form.get('allow_missing') === 'true'
-      const answer = await view.call('POST', `/app/v1/workflows/${workflow.workflow_id}/activate`, {
-        allow_missing,
-      })
-      if (answer.status < 400) return { redirect: `/workflows/${workflow.workflow_id}?done=activated` }
-      const { missing = [] } = (answer.body.error ?? {}) as { missing?: Finding[] }
-      if (missing.length === 0) throw new Refused(answer)
-      return page(view, workflow, { spec: workflow.spec ?? '', missing }, answer.status)
+      return activate(view, workflow, view.form.get('allow_missing') === 'true')
     },
   },
   {
@@ -82,6 +72,39 @@ export const workflowPages: ConsoleRoute[] = [
   },
 ]
 
+/** Saves what was typed as the next version, if nobody saved another one since the author opened the workflow. */
+async function save(view: View): Promise<Shown> {
+  const { form, call, params } = view
+  const spec = form.get('spec')
+  const path = `/app/v1/workflows/${params.workflow_id}`
+  const found = await call('GET', path)
+  // Somebody has deleted it: what was typed can be saved as another one.
+  if (found.status === 404) return newPage(view, { spec, ...refusal(found) }, found.status)
+  if (found.status >= 400) throw new Refused(found)
+  const workflow = found.body as unknown as Workflow
+  const version = Number(form.get('version'))
+  const edited = await editedBy(view)
+  if (edited) return page(view, workflow, { version, ...edited })
+  const answer = await call('PATCH', path, { spec }, { 'if-match': `"${form.get('version')}"` })
+  if (answer.status === 412)
+    return page(view, workflow, await afterConflict(view, await workflowOf(view)), answer.status)
+  if (answer.status >= 400) return page(view, workflow, { spec, version, ...refusal(answer) }, answer.status)
+  if (form.get('do') === 'publish') return activate(view, answer.body as unknown as Workflow, false)
+  return { redirect: `/workflows/${workflow.workflow_id}?done=saved` }
+}
+
+async function activate(view: View, workflow: Workflow, allow_missing: boolean): Promise<Shown> {
+  const path = `/app/v1/workflows/${workflow.workflow_id}/activate`
+  const key = view.form.get(KEY_FIELD)
+  // The form of a save has used its key for that.
+  const headers = key ? { 'idempotency-key': `${key} activate` } : {}
+  const answer = await view.call('POST', path, { allow_missing }, headers)
+  if (answer.status < 400) return { redirect: `/workflows/${workflow.workflow_id}?done=activated` }
+  const { missing = [] } = (answer.body.error ?? {}) as { missing?: Finding[] }
+  if (missing.length === 0) throw new Refused(answer)
+  return page(view, workflow, { spec: workflow.spec ?? '', missing }, answer.status)
+}
+
 function change(verb: string, done: string): ConsoleRoute {
   return {
     method: 'POST',
@@ -93,88 +116,10 @@ function change(verb: string, done: string): ConsoleRoute {
   }
 }
 
-async function checked({ change }: View, spec: string) {
-  return { validation: await change<Validation>('POST', '/app/v1/workflows/validate', { spec }) }
-}
+const nodesOf = async ({ read }: View): Promise<NodeChoice[]> =>
+  (await read<List<NodeChoice>>('/app/v1/workflows/nodes')).data
 
-interface Edited {
-  spec: string
-  /**
-   * The version that the spec was made from, if that is not the newest: a save must not replace one that was not seen.
-   */
-  version?: number
-  validation?: Validation | undefined
-  problems?: string[]
-  /** What an activation needs. */
-  missing?: Finding[]
-}
-
-/** Why a save was refused: the findings in the spec, or another reason. */
-function refusal(answer: { status: number; body: Record<string, unknown> }): Partial<Edited> {
-  const { validation, type } = (answer.body.error ?? {}) as { validation?: Validation; type?: string }
-  if (validation) return { validation }
-  if (type === 'version_conflict')
-    return {
-      problems: [
-        'Somebody else saved a newer version. Compare with it under Versions, and save again from there.',
-      ],
-    }
-  return { problems: errorsOf(answer, []).others }
-}
-
-function Editor({
-  action,
-  edited,
-  button,
-  version,
-}: {
-  action: string
-  edited: Edited
-  button: string
-  version?: number
-}) {
-  const { spec, validation, problems = [] } = edited
-  return (
-    <>
-      {problems.map((problem) => (
-        <p class="notice red" role="alert" key={problem}>
-          {problem}
-        </p>
-      ))}
-      <PostForm action={action} class="form wide-form" label="The workflow in YAML">
-        {version !== undefined && <input type="hidden" name="version" value={version} />}
-        <div class="field">
-          <label for="f-spec">YAML</label>
-          <textarea
-            id="f-spec"
-            name="spec"
-            class="mono yaml"
-            rows={24}
-            spellcheck={false}
-            autocapitalize="off"
-            dir="ltr"
-          >
-            {spec.startsWith('\n') ? `\n${spec}` : spec}
-          </textarea>
-        </div>
-        <div class="form-actions">
-          <button type="submit" class="button primary" name="do" value="save">
-            {button}
-          </button>
-          <button type="submit" class="button plain" name="do" value="check">
-            Check
-          </button>
-          <a class="button plain" href="/docs/workflows" target="_blank" rel="noreferrer">
-            How to write one
-          </a>
-        </div>
-      </PostForm>
-      {validation && <Findings text={spec} validation={validation} />}
-    </>
-  )
-}
-
-const newPage = (edited: Edited, status = 200): Page => ({
+const newPage = async (view: View, edited: Edited, status = 200): Promise<Page> => ({
   title: 'New workflow',
   status,
   content: (
@@ -186,12 +131,12 @@ const newPage = (edited: Edited, status = 200): Page => ({
       >
         <LinkButton href="/workflows/templates">Begin with a template</LinkButton>
       </PageHeader>
-      <Editor action="/workflows" edited={edited} button="Save the draft" />
+      <SpecEditor action="/workflows" edited={edited} nodes={await nodesOf(view)} save="Save the draft" />
     </>
   ),
 })
 
-function page(view: View, workflow: Workflow, edited: Edited, status = 200): Page {
+async function page(view: View, workflow: Workflow, edited: Edited, status = 200): Promise<Page> {
   const here = `/workflows/${workflow.workflow_id}`
   const { trigger_problem: problem, spec } = workflow
   return {
@@ -221,17 +166,27 @@ function page(view: View, workflow: Workflow, edited: Edited, status = 200): Pag
           </p>
         )}
         {edited.missing && <Missing findings={edited.missing} action={`${here}/activate`} />}
+        {edited.meanwhile && <Conflict meanwhile={edited.meanwhile} />}
         <Facts of={factsOf(workflow)} />
-        {mayAuthor(view) && spec !== null ? (
-          <Editor
-            action={here}
-            edited={edited}
-            button="Save a new version"
-            version={edited.version ?? workflow.version}
-          />
-        ) : (
-          <Lines text={spec ?? JSON.stringify(workflow.definition, null, 2)} />
-        )}
+        <div class="columns editor-columns">
+          <div class="stack">
+            {mayAuthor(view) && spec !== null ? (
+              <SpecEditor
+                action={here}
+                edited={edited}
+                nodes={await nodesOf(view)}
+                save="Save a new version"
+                publish="Save and publish"
+                version={edited.meanwhile?.version ?? edited.version ?? workflow.version}
+              />
+            ) : (
+              <Lines text={spec ?? JSON.stringify(workflow.definition, null, 2)} />
+            )}
+          </div>
+          <Card title={`Graph of version ${workflow.version}`}>
+            <WorkflowGraph definition={workflow.definition} />
+          </Card>
+        </div>
       </>
     ),
   }
@@ -251,6 +206,27 @@ function factsOf(workflow: Workflow): [string, ComponentChildren][] {
     ['Id', <Copyable text={workflow.workflow_id} label="the id" key="id" />],
   ]
 }
+
+const Conflict = ({ meanwhile: { version, isMerged, diff } }: { meanwhile: Meanwhile }) => (
+  <>
+    <div class="notice amber" role="alert" tabIndex={-1} data-focus>
+      <p>
+        Somebody else saved a newer version ({version}) while you worked. Nothing is saved yet, and nothing is
+        lost:
+      </p>
+      <p>
+        {isMerged
+          ? 'the text below has both changes. Look at it, and save.'
+          : `both changed the same lines. Below is your text: take over what you want of version ${version}, and save. Your text then takes its place; it stays under Versions.`}
+      </p>
+    </div>
+    {diff && (
+      <Card title={`What changed in version ${version}`}>
+        <Diff text={diff} />
+      </Card>
+    )}
+  </>
+)
 
 const Missing = ({ findings, action }: { findings: Finding[]; action: string }) => (
   <div class="notice amber" role="alert">
@@ -276,7 +252,7 @@ function WorkflowActions({ workflow }: { workflow: Workflow }) {
   return (
     <>
       {(!isActive || active_version !== version) && (
-        <ActionButton action={`${here}/activate`} look="primary">
+        <ActionButton action={`${here}/activate`}>
           {isActive ? `Publish version ${version}` : 'Activate'}
         </ActionButton>
       )}

@@ -1,4 +1,7 @@
-import type { InputSpec } from '../../../workflows/language/definition.ts'
+import { ROLE_SCOPES } from '../../../db/model/access/roles.ts'
+import type { Definition } from '../../../workflows/language/definition.ts'
+import { allows } from '../../http/scopes.ts'
+import { usePage } from '../context.ts'
 import type { View } from '../route.ts'
 import type { WorkflowSummary } from './workflow-list.tsx'
 
@@ -6,20 +9,32 @@ import type { WorkflowSummary } from './workflow-list.tsx'
 
 export interface Workflow extends WorkflowSummary {
   spec: string | null
-  definition: { inputs?: Record<string, InputSpec> }
+  definition: Pick<Definition, 'nodes' | 'edges'> & Partial<Pick<Definition, 'inputs'>>
   trigger_problem: { message: string; at: string; count: number } | null
 }
 
 /** The crumb of the list. */
 export const HERE = { href: '/workflows', label: 'Workflows' }
 
+/** What a node changes, in words. */
+export const EFFECTS: Record<string, string> = {
+  pure: 'none',
+  read: 'reads your data',
+  write: 'changes your data',
+  external: 'calls another service',
+}
+
 export const workflowOf = ({ read, params }: View) =>
   read<Workflow>(`/app/v1/workflows/${params.workflow_id}`)
 
 export function Tabs({ workflow, current }: { workflow: Workflow; current: string }) {
   const here = `/workflows/${workflow.workflow_id}`
+  const { session } = usePage().view
   const tabs: [string, string][] = [
     ['Workflow', here],
+    ...(allows(ROLE_SCOPES[session!.role], 'workflows:run')
+      ? [['Test', `${here}/test`] as [string, string]]
+      : []),
     ['Versions', `${here}/versions`],
     ['Runs', `/runs?workflow_id=${workflow.workflow_id}`],
   ]

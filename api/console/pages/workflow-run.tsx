@@ -12,7 +12,7 @@ import type { Form } from '../forms/form.ts'
 import { toBody } from '../forms/to-body.ts'
 import type { ConsoleRoute, Page } from '../route.ts'
 import { labels } from './sign-in.tsx'
-import { type Workflow, workflowOf } from './workflow-parts.tsx'
+import { EFFECTS, type Workflow, workflowOf } from './workflow-parts.tsx'
 
 /** The start of a run by hand: its inputs, a preview of what it does, and the start. */
 export const workflowRunPages: ConsoleRoute[] = [
@@ -171,11 +171,4 @@ function previewPage(workflow: Workflow, form: Form, { preview }: { preview: Pre
       </>
     ),
   }
-}
-
-const EFFECTS: Record<string, string> = {
-  pure: 'none',
-  read: 'reads your data',
-  write: 'changes your data',
-  external: 'calls another service',
 }

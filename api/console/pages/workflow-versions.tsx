@@ -1,8 +1,8 @@
 import { ConfirmButton } from '../components/button.tsx'
 import { Card } from '../components/card.tsx'
+import { Diff } from '../components/diff.tsx'
 import { Lines } from '../components/findings.tsx'
 import { PageHeader } from '../components/page-header.tsx'
-import { Scrollable } from '../components/scrollable.tsx'
 import { Status } from '../components/status.tsx'
 import { Paging, Table } from '../components/table.tsx'
 import { Time } from '../components/time.tsx'
@@ -129,19 +129,3 @@ function versionPage(
     ),
   }
 }
-
-/** A unified diff: added and removed lines in green and red, with their signs. */
-const Diff = ({ text }: { text: string }) => (
-  <Scrollable class="diff" label="The changes">
-    <pre>
-      {text.split('\n').map((line, i) => {
-        const look = /^\+(?!\+\+)/.test(line) ? 'added' : /^-(?!--)/.test(line) ? 'removed' : undefined
-        return (
-          <span class={look} key={i}>
-            {`${line}\n`}
-          </span>
-        )
-      })}
-    </pre>
-  </Scrollable>
-)

@@ -60,6 +60,17 @@ describe('the console in a browser', () => {
     })
     const { workflow_id } = await request('POST', '/v1/workflows', { spec: `name: Pay${NODES}` })
     const { run_id } = await request('POST', `/v1/workflows/${workflow_id}/run`, { confirm: true })
+    await request('POST', '/v1/objects/deals', {
+      name: 'صفقة',
+      stage: 'lead',
+      amount: '12.50',
+      company_id: company.id,
+    })
+    const planned = await request('POST', '/v1/imports', { entity: 'contacts' })
+    await suite.api.request('PUT', `/v1/imports/${planned.id}/file`, {
+      headers: { 'Content-Type': 'text/csv' },
+      body: 'First name,Lead status,Born\nAda,Hot,10/12/1815\n',
+    })
     const incoming = await request('POST', '/v1/webhooks/incoming', { name: 'Form' })
     const outgoing = await request('POST', '/v1/webhooks/outgoing', {
       name: 'Billing',
@@ -94,6 +105,14 @@ describe('the console in a browser', () => {
       '/organizations',
       '/records/contacts',
       '/records/deals',
+      '/records/deals/board',
+      '/imports',
+      '/imports/new',
+      `/imports/${planned.id}`,
+      '/exports',
+      '/exports/new',
+      '/search',
+      '/search?q=name',
       '/records/contacts?first_name[contains]=x',
       `/records/contacts/${contact.id}`,
       `/records/contacts/${contact.id}/edit`,
@@ -104,7 +123,11 @@ describe('the console in a browser', () => {
       '/workflows',
       '/workflows/new',
       '/workflows/templates',
+      '/workflows/templates/newsletter-sync',
+      '/workflows/nodes',
+      '/workflows/nodes/crm_manager',
       `/workflows/${workflow_id}`,
+      `/workflows/${workflow_id}/test`,
       `/workflows/${workflow_id}/versions`,
       `/workflows/${workflow_id}/run`,
       '/runs',
@@ -163,6 +186,18 @@ describe('the console in a browser', () => {
     return page
   }
   const go = (page: Page, path: string) => page.goto(suite.api.url + path)
+  /** Moves the focus by Tab to what has this name. */
+  async function tabIn(page: Page, name: string) {
+    for (let i = 0; i < 120; i++) {
+      await page.keyboard.press('Tab')
+      const focused = await page.evaluate(() => {
+        const one = document.activeElement as HTMLInputElement | null
+        return one?.labels?.[0]?.textContent || one?.getAttribute('aria-label') || one?.textContent || ''
+      })
+      if (focused.trim().startsWith(name)) return
+    }
+    throw new Error(`Tab does not reach ${name} on ${page.url()}`)
+  }
 
   for (const colorScheme of ['light', 'dark'] as const)
     it(`is accessible, and nothing is reported, in the ${colorScheme} theme`, async () => {
@@ -195,18 +230,7 @@ describe('the console in a browser', () => {
   it('is used by the keyboard alone: sign in, create, change, delete, undo, sign out', async () => {
     const page = await open({}, false)
     const { keyboard } = page
-    /** Moves the focus by Tab to what has this name. */
-    const tabTo = async (name: string) => {
-      for (let i = 0; i < 120; i++) {
-        await keyboard.press('Tab')
-        const focused = await page.evaluate(() => {
-          const one = document.activeElement as HTMLInputElement | null
-          return one?.labels?.[0]?.textContent || one?.getAttribute('aria-label') || one?.textContent || ''
-        })
-        if (focused.trim().startsWith(name)) return
-      }
-      throw new Error(`Tab does not reach ${name} on ${page.url()}`)
-    }
+    const tabTo = (name: string) => tabIn(page, name)
     await go(page, '/records/contacts/new')
     await page.waitForSelector('[name=email]:focus')
     await keyboard.type('ada@example.com')
@@ -241,6 +265,91 @@ describe('the console in a browser', () => {
     await tabTo('Sign out')
     await keyboard.press('Enter')
     await page.waitForURL('**/sign-in')
+    await page.context().close()
+  })
+
+  it('writes a workflow by the keyboard: it is checked as one types, mended, filled, saved and published', async () => {
+    const page = await open()
+    const { keyboard } = page
+    await go(page, '/workflows/new')
+    await tabIn(page, 'YAML')
+    await keyboard.press('Control+a')
+    await keyboard.type('name: Typed\nnodes:\nfirst:\ntype: set_feilds\n')
+    assert.equal(
+      await page.inputValue('#f-spec'),
+      'name: Typed\nnodes:\n  first:\n    type: set_feilds\n    ',
+    )
+    await page.waitForSelector('#findings >> text=did you mean set_fields?')
+    await page.waitForSelector('.gutter .red >> text=4')
+    await keyboard.type('config: {fields: {x: 1}}')
+    await tabIn(page, 'Apply')
+    await keyboard.press('Enter')
+    await page.waitForFunction(() => /type: set_fields/.test(document.querySelector('textarea')!.value))
+    await tabIn(page, 'Node')
+    await keyboard.type('delya')
+    await keyboard.press('Enter')
+    await page.waitForSelector('text=There is no node type delya')
+    for (let i = 0; i < 2; i++) await keyboard.press('Backspace')
+    await keyboard.type('ay')
+    await keyboard.press('Enter')
+    await page.waitForFunction(() =>
+      /\n {2}delay:\n {4}type: delay/.test(document.querySelector('textarea')!.value),
+    )
+    await keyboard.press('Control+s')
+    await page.waitForURL('**?done=created')
+    await page.waitForSelector('.graph [data-node=delay]')
+    await tabIn(page, 'YAML')
+    await keyboard.press('Control+End')
+    await keyboard.type('# The end')
+    await tabIn(page, 'Save and publish')
+    await keyboard.press('Enter')
+    await page.waitForURL('**?done=activated')
+    await page.context().close()
+    // The check of a half-typed word asked for a node type that there is not.
+    problems.splice(0, problems.length, ...problems.filter((text) => !/404/.test(text)))
+  })
+
+  it('asks before it leaves a workflow with changes', async () => {
+    const page = await open()
+    await go(page, paths.find((path) => /^\/workflows\/[0-9a-f-]{36}$/.test(path))!)
+    await page.click('#f-spec')
+    await page.keyboard.type('# Not saved yet\n')
+    const asked = page.waitForEvent('dialog')
+    const leaving = page.click('text=Home >> nth=0').catch(() => undefined)
+    const dialog = await asked
+    assert.equal(dialog.type(), 'beforeunload')
+    await dialog.dismiss()
+    await leaving
+    assert.match(await page.inputValue('#f-spec'), /# Not saved yet/)
+    await page.context().close()
+  })
+
+  it('moves a deal by a drag, and by the keyboard', async () => {
+    const page = await open()
+    await go(page, '/records/deals/board')
+    await page.dragAndDrop('[data-stage=lead] [data-deal]', '[data-stage=proposal]')
+    await page.waitForSelector('text=Moved.')
+    await page.waitForSelector('[data-stage=proposal] [data-deal]')
+    await tabIn(page, '→Move صفقة to Negotiation')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**done=moved')
+    await page.waitForSelector('[data-stage=negotiation] [data-deal]')
+    await page.context().close()
+  })
+
+  it('finds from anywhere by Ctrl-K', async () => {
+    const page = await open()
+    await go(page, '/runs')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('someone@')
+    await page.waitForSelector('.palette a[href^="/records/contacts/"]')
+    await page.keyboard.press('Escape')
+    assert.equal(await page.evaluate(() => document.querySelector('dialog')!.open), false)
+    await page.keyboard.press('Control+k')
+    await page.waitForSelector('.palette a[href^="/records/contacts/"]')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.waitForURL('**/records/contacts/*')
     await page.context().close()
   })
 

@@ -1,12 +1,12 @@
 import { deepEqual, equal, ok } from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { catalogue } from '../../../api/v1/catalogue.ts'
+import { applyHints } from '../../../workflows/authoring/apply-hints.ts'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import { parseYaml } from '../../../workflows/authoring/parse.ts'
 import { validateDefinition, validateSpec } from '../../../workflows/authoring/validate.ts'
 import type { Finding } from '../../../workflows/language/definition.ts'
 import { CODES } from '../../../workflows/language/finding-codes.ts'
-import { applyHints } from '../../support/apply-hints.ts'
 import { ORGANIZATION_CODES } from '../../support/organization-codes.ts'
 import { rawOf } from '../../support/raw-of.ts'
 

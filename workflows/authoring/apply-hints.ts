@@ -9,14 +9,31 @@ import {
   visit,
   type YAMLMap,
 } from 'yaml'
-import type { Finding } from '../../workflows/language/definition.ts'
+import type { Finding } from '../language/definition.ts'
+
+/** What hints and codes tell of a finding. */
+type Hinted = Pick<Finding, 'hint' | 'path' | 'line' | 'column'> & { code: string }
+
+/** The wordings with one meaning. `one of …` leaves the choice to the author. */
+const APPLICABLE = [
+  /^did you mean .+\?$/,
+  /^write `[\s\S]*`( instead of `[\s\S]*`)?$/,
+  /^add `[^`…]*`$/,
+  /^replace it by `[\s\S]*`$/,
+  /^remove it$/,
+  /^remove it, and write `config: [\s\S]*`$/,
+]
+
+/** Whether `applyHints` can apply the hint of a finding in YAML, and would leave nothing to the author. */
+export const isApplicable = ({ code, hint = '', line }: Hinted): boolean =>
+  line !== undefined && (code === 'code_fence' || APPLICABLE.some((wording) => wording.test(hint)))
 
 /**
  * Applies every hint that a program can apply to a spec, as an agent would in one round; see `write` in
- * workflows/language/problems.ts for the wordings.
+ * workflows/language/problems.ts for the wordings. Comments are kept.
  */
-export function applyHints(text: string, findings: Finding[]): { text: string; applied: Finding[] } {
-  const applied: Finding[] = []
+export function applyHints<T extends Hinted>(text: string, findings: T[]): { text: string; applied: T[] } {
+  const applied: T[] = []
   const mended = withSyntax(text, findings, applied)
   const document = parseDocument(mended)
   if (document.errors.length > 0) return { text: mended, applied }
@@ -29,11 +46,12 @@ export function applyHints(text: string, findings: Finding[]): { text: string; a
     edit()
     applied.push(finding)
   }
-  return { text: edits.length > 0 ? document.toString() : mended, applied }
+  const asWritten = { lineWidth: 0, flowCollectionPadding: !/\{\S/.test(mended) }
+  return { text: edits.length > 0 ? document.toString(asWritten) : mended, applied }
 }
 
 /** Corrects invalid YAML: fences, tabs, missing quotes. It starts from the end, so that positions stay valid. */
-function withSyntax(text: string, findings: Finding[], applied: Finding[]): string {
+function withSyntax<T extends Hinted>(text: string, findings: T[], applied: T[]): string {
   let lines = text.split('\n')
   const fences = findings.filter(({ code }) => code === 'code_fence')
   const found = findings.filter(({ path, hint }) => path === '' && /^write `/.test(hint ?? ''))
@@ -56,7 +74,7 @@ function withSyntax(text: string, findings: Finding[], applied: Finding[]): stri
 
 type Document = ReturnType<typeof parseDocument>
 
-function editOf(document: Document, offset: number, { hint = '', path }: Finding): (() => void) | undefined {
+function editOf(document: Document, offset: number, { hint = '', path }: Hinted): (() => void) | undefined {
   const keys = path
     .split('/')
     .slice(1)
