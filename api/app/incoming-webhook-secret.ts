@@ -1,6 +1,7 @@
 import { invalid } from '../../db/model/errors.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { standardSecret } from '../http/standard-secret.ts'
+import { isHex } from '../incoming/signatures.ts'
 
 /** Throws validation_error for a new secret that the verification cannot use. */
 export function assertSecret({ type }: Verification, secret: string): void {
@@ -31,6 +32,7 @@ export function assertStoredSecret({ type }: Verification, secret: string): void
 }
 
 function problemOf(type: Verification['type'], secret: string): string | undefined {
+  if (type === 'close') return isHex(secret) ? undefined : 'must be hexadecimal'
   if (type !== 'standard_webhooks') return undefined
   return standardSecret.safeParse(secret).error?.issues[0]?.message
 }

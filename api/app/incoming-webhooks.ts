@@ -272,9 +272,12 @@ function statusRoute(verb: 'activate' | 'deactivate', status: IncomingWebhook['s
   })
 }
 
-/** Base64url characters need no encoding in a URL. */
-const newSecret = ({ type }: Verification) =>
-  type === 'token' ? randomBytes(32).toString('base64url') : `whsec_${randomBytes(32).toString('base64')}`
+/** In the form that the verification reads. Base64url characters need no encoding in a URL. */
+function newSecret({ type }: Verification): string {
+  const bytes = randomBytes(32)
+  if (type === 'close') return bytes.toString('hex')
+  return type === 'token' ? bytes.toString('base64url') : `whsec_${bytes.toString('base64')}`
+}
 
 function presentWithSecret(webhook: IncomingWebhook, request: Presenting, secret: string) {
   const shown = present(webhook, request)

@@ -109,6 +109,13 @@ export const SCHEMES: Record<SenderVerification, Scheme> = {
     const expected = `sha256=${sha256(secret, `${time}.`, bytes).toString('hex')}`
     return { given: [header(request, 'x-chatwoot-signature')], expected, seconds: secondsOf(time) }
   },
+  close(request, bytes, secret) {
+    const time = header(request, 'close-sig-timestamp')
+    // A text that is not hexadecimal has no bytes: as a key, anybody would have it.
+    const key = isHex(secret) ? Buffer.from(secret, 'hex') : undefined
+    const expected = key ? hmac('sha256', key, time, bytes).toString('hex') : () => false
+    return { given: [header(request, 'close-sig-hash')], expected, seconds: secondsOf(time) }
+  },
   pandadoc: ({ url }, bytes, secret) => ({
     given: [/[?&]signature=([^&#]*)/.exec(url)?.[1] ?? ''],
     expected: sha256(secret, bytes).toString('hex'),
@@ -285,6 +292,9 @@ function parsed(bytes: Buffer): unknown {
     return undefined
   }
 }
+
+/** Whether a text is the bytes of a key in hexadecimal. */
+export const isHex = (text: string): boolean => /^([0-9a-f]{2})+$/i.test(text)
 
 const isText = (value: unknown) => typeof value === 'string' || typeof value === 'number'
 

@@ -58,6 +58,7 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     await post(`/objects/contacts/${erased.body.id}/erase`, { confirm: true })
     await post('/workflows/run-by-name', { name: n === 0 ? 'Long' : 'Quick', confirm: true })
     await post('/views', { entity: 'contacts', name: `View ${n}`, query: { q: 'ada' }, shared: true })
+    await post('/lists', { entity: 'contacts', name: `List ${n}`, type: 'static' })
     const charts = [{ title: 'Open deals', query: { metric: 'deals.open_value' } }]
     await post('/analytics/reports', { name: `Report ${n}`, charts })
     await post('/objects/contacts/bulk', {

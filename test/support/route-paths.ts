@@ -39,11 +39,11 @@ const PROMISED: [RegExp, (isRead: boolean, ...parts: string[]) => Scope[]][] = [
   [/^\/(?:objects|custom-fields)\/(\w+)/, (isRead, kind) => [of(kind!, isRead ? 'read' : 'write')]],
   // Lists show the kinds that the key can read. The other operations use contacts, as do the examples and rows of this
   // test.
-  [/^\/(?:imports|exports|views)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
+  [/^\/(?:imports|exports|views|lists)$/, (isRead) => (isRead ? [] : ['contacts:write'])],
   [/^\/(?:pipelines|exchange-rates)/, (isRead) => [isRead ? 'deals:read' : 'deals:write']],
   [/^\/files\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/bulk-jobs$/, () => []],
-  [/^\/(?:views|bulk-jobs)\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
+  [/^\/(?:views|lists|bulk-jobs)\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/exports\//, () => ['contacts:read']],
   [/^\/imports\//, (isRead) => [isRead ? 'contacts:read' : 'contacts:write']],
   [/^\/workflows\/[^/]+\/samples/, (isRead) => [isRead ? 'workflows:run' : 'workflows:author']],
@@ -91,6 +91,7 @@ export const TABLES: [path: RegExp, parameter: string, table: string][] = [
   [/./, 'export_id', 'exports'],
   [/./, 'file_id', 'files'],
   [/./, 'view_id', 'views'],
+  [/./, 'list_id', 'lists'],
   [/./, 'report_id', 'reports'],
   [/./, 'job_id', 'bulk_jobs'],
   [/./, 'erasure_id', 'erasures'],

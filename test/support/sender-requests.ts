@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Verification } from '../../db/model/incoming/types.ts'
-import { publicKey, SIGNING, type Sign, secret } from './sender-signatures.ts'
+import { hexKey, publicKey, SIGNING, type Sign, secret } from './sender-signatures.ts'
 
 /** Requests of senders in the shape of their public documentation, with made-up people. */
 
@@ -776,6 +776,29 @@ export const SENDER_REQUESTS: SenderRequest[] = [
     }),
   },
   {
+    sender: 'close',
+    what: 'contact',
+    body: json({
+      event: {
+        id: 'ev_2sYKRjcrA79yKxi3S4Crd7',
+        action: 'created',
+        object_type: 'contact',
+        organization_id: 'orga_XbV',
+        user_id: 'user_N6K',
+        data: {
+          id: 'cont_1',
+          name: 'Ada Lovelace',
+          title: 'Countess',
+          emails: [{ email: 'ada@example.com', type: 'office' }],
+          phones: [{ phone: '+442079460000', country: 'GB', type: 'office' }],
+          created_by: 'user_N6K',
+        },
+        previous_data: {},
+      },
+      subscription_id: 'whsub_4Ds',
+    }),
+  },
+  {
     sender: 'clickup',
     what: 'change of a task',
     body: json({
@@ -895,8 +918,8 @@ export function tokenOf(body: string, key: string): string {
   return `${signed}.${createHmac('sha256', key).update(signed).digest('base64url')}`
 }
 
-export const secretFor = (verification: Verification): string =>
-  verification.type === 'sendgrid' ? publicKey : secret
+export const secretFor = ({ type }: Pick<Verification, 'type'>): string =>
+  ({ sendgrid: publicKey, close: hexKey })[type as string] ?? secret
 
 /** The query, the headers and the body of a request as its sender proves it with `secret`; forged: with another one. */
 export function proven(

@@ -9,6 +9,9 @@ export const secret = `whsec_${key.toString('base64')}`
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 export const publicKey = pair.publicKey.export({ format: 'der', type: 'spki' }).toString('base64')
 
+/** The same key in hexadecimal. */
+export const hexKey = key.toString('hex')
+
 const mac = (
   text: string,
   encoding: 'hex' | 'base64' = 'hex',
@@ -63,6 +66,10 @@ export const SIGNING: Record<Exclude<SenderVerification, NotInHeaders>, Sign> = 
       'X-Twilio-Signature': mac(text, 'base64', secret, 'sha1'),
     }
   },
+  close: (body, time) => ({
+    'Close-Sig-Timestamp': String(time),
+    'Close-Sig-Hash': mac(`${time}${body}`, 'hex', key),
+  }),
   stripe: listed('Stripe-Signature'),
   calendly: listed('Calendly-Webhook-Signature'),
   slack: (body, time) => ({

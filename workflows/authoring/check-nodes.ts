@@ -12,6 +12,7 @@ import { isObject } from '../shared/is-object.ts'
 import { checkCredentials } from './check-credentials.ts'
 import { checkDestination } from './check-destinations.ts'
 import type { Graph } from './graph.ts'
+import type { Bodies } from './loops.ts'
 import { type Lowered, nodesWithErrorEdge } from './lower.ts'
 import { MISSING_TYPE } from './salvage.ts'
 
@@ -210,7 +211,11 @@ function remembered(
 }
 
 /** Warns about what is valid but likely a mistake. */
-export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: ReadonlySet<string>): Problem[] {
+export function checkLikelyMistakes(
+  { definition, nodePath }: Lowered,
+  read: ReadonlySet<string>,
+  bodies: Bodies,
+): Problem[] {
   const caught = nodesWithErrorEdge(definition.edges)
   return definition.nodes.flatMap((node): Problem[] => {
     const where = { path: nodePath(node.id), node_id: node.id }
@@ -235,10 +240,19 @@ export function checkLikelyMistakes({ definition, nodePath }: Lowered, read: Rea
         code: 'unused_output',
         message: `nothing reads the output of ${node.id}`,
         ...where,
-        hint: `read it in a later node, or return it: \`outputs: {${node.id}: "{{ nodes.${node.id}.output }}"}\`; or remove ${node.id}`,
+        hint: () => unusedHint(node, definition, bodies),
       })
     return problems
   })
+}
+
+/** Only its body reads the result of a node in a loop, and a body needs a node. */
+function unusedHint({ id }: NodeSpec, { nodes }: Definition, bodies: Bodies): string {
+  const [loop] = bodies.around(id)
+  if (loop === undefined)
+    return `read it in a later node, or return it: \`outputs: {${id}: "{{ nodes.${id}.output }}"}\`; or remove ${id}`
+  const isAlone = nodes.filter((node) => bodies.around(node.id)[0] === loop).length === 1
+  return `read it in a later node of the body, or in \`output\` of ${loop}${isAlone ? '' : `; or remove ${id}`}`
 }
 
 /** A node without a value, which only starts several others at once. */

@@ -1,6 +1,6 @@
 import { textProblem } from '../language/check-events.ts'
 import type { CancelSpec, NodeSpec } from '../language/definition.ts'
-import { hasPlaceholder } from '../language/expressions/template.ts'
+import { hasPlaceholder, type TemplateError } from '../language/expressions/template.ts'
 import { isWarning } from '../language/finding-codes.ts'
 import { nearestName, type Problem, pointer } from '../language/problems.ts'
 import { syntaxHint, withFilter } from '../language/reference-hints.ts'
@@ -170,11 +170,11 @@ class ReferenceChecks {
       }
       this.checkTypes(text, place, at, wrong)
     } catch (error) {
-      const { message } = error as Error
+      const { message, hint } = error as TemplateError
       this.problems.push({
         code: 'placeholder_syntax',
         message,
-        hint: () => syntaxHint(message, text),
+        hint: () => hint ?? syntaxHint(message, text),
         ...at(),
       })
       // The references of the corrected text are checked in the same validation.

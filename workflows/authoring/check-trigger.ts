@@ -2,7 +2,7 @@ import { alwaysHolds, checkEventNames, textProblem } from '../language/check-eve
 import type { Definition, ScheduleSpec, Trigger } from '../language/definition.ts'
 import { parseDuration } from '../language/duration.ts'
 import { referencesIn } from '../language/expressions/references.ts'
-import { hasPlaceholder, parseAuthored } from '../language/expressions/template.ts'
+import { hasPlaceholder, parseAuthored, syntaxProblem } from '../language/expressions/template.ts'
 import { nearestName, type Problem, pointer, REMOVE, write } from '../language/problems.ts'
 import { flowText } from '../language/repair.ts'
 import { cronProblems, longSteps, needsBothDays, neverFires } from '../language/schedule.ts'
@@ -53,7 +53,7 @@ function whenProblems(when: string): Problem[] {
       return []
     })
   } catch (error) {
-    return [{ code: 'placeholder_syntax', message: (error as Error).message, path }]
+    return [{ code: 'placeholder_syntax', ...syntaxProblem(error), path }]
   }
 }
 

@@ -2,6 +2,7 @@ import type { z } from 'zod'
 import { checkConfig } from '../language/config.ts'
 import type { NodeSpec } from '../language/definition.ts'
 import { hasPlaceholder } from '../language/expressions/template.ts'
+import { filteredBy } from '../language/expressions/translate.ts'
 import { countValues } from '../language/measure.ts'
 import { meantBy, type Problem, pointer, write } from '../language/problems.ts'
 import { flowText, replaced } from '../language/repair.ts'
@@ -128,10 +129,10 @@ class ConfigCheck {
           path,
           hint() {
             if (kinds.every((kind) => TEXTUAL.includes(kind)) && !refuses('string'))
-              return write(flowText(text.replace(/\s*\}\}$/, ' | append: "" }}')))
+              return write(flowText(filteredBy(text, 'append: ""')))
             // A list in a text would be JSON.
             if (kinds.every((kind) => kind === 'array') && !refuses('string'))
-              return write(flowText(text.replace(/\s*\}\}$/, ' | join: ", " }}')))
+              return write(flowText(filteredBy(text, 'join: ", "')))
             if (kinds.every((kind) => TEXTUAL.includes(kind) || kind === 'string') && !refuses('boolean'))
               return `compare it: \`${text.replace(/\s*\}\}$/, ' == … }}')}\``
             if (isPlainText(given) && !refuses('number'))

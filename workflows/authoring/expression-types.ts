@@ -231,9 +231,9 @@ function filtered(
     { type: input, token: subject },
     ...types.map((type, at) => ({ type, token: tokens[at] })),
   ]
-  for (const { type, token } of operands)
+  for (const [at, { type, token }] of operands.entries())
     if (token && TypeGuards.isPropertyAccessToken(token) && makesNull(name, type))
-      reading.report?.({ kind: 'null', filter: name, of: token.getText() })
+      reading.report?.({ kind: 'null', filter: name, of: token.getText(), isArgument: at > 0 })
   return typeAfter(name, input, types, member)
 }
 

@@ -11,6 +11,8 @@ export interface Graph {
   mayPrecede(id: string, node: string): boolean
   /** Whether a node has run in every run in which another, reachable one starts. */
   surelyPrecedes(id: string, node: string): boolean
+  /** Whether in every run that comes to a node one of these has completed, before it or as that node. */
+  oneSurelyCompletes(ids: readonly string[], node: string): boolean
   /** Whether a node has run in every run, or iteration, that ends after one of these last nodes. */
   surelyEnds(id: string, nodes: readonly string[]): boolean
 }
@@ -49,6 +51,10 @@ export function graphOf(
     cycle: cycle?.map((at) => specs[at]!.id),
     mayPrecede: holds(before),
     surelyPrecedes: holds(certain),
+    oneSurelyCompletes(ids, node) {
+      const at = index.get(node)
+      return at !== undefined && !cycle && !isReachedWithout(nodes, new Set(ids), at)
+    },
     surelyEnds(id, among) {
       const at = index.get(id)
       if (at === undefined || cycle) return false
@@ -114,6 +120,20 @@ function reachedFrom(nodes: Vertex[]): boolean[] {
         queue.push(to)
       }
   return reached
+}
+
+/** Whether a path leads to a node, and through it, on which none of these nodes certainly completes. */
+function isReachedWithout(nodes: Vertex[], ids: ReadonlySet<string>, target: number): boolean {
+  const completes = (at: number) => {
+    const { id, when, on_error } = nodes[at]!.node
+    return ids.has(id) && when === undefined && on_error === undefined
+  }
+  const seen = new Set([0])
+  for (const at of seen) {
+    if (at === target && !completes(at)) return true
+    for (const { handle, to } of nodes[at]!.out) if (handle === 'error' || !completes(at)) seen.add(to)
+  }
+  return false
 }
 
 /** A depth-first search without recursion; the path is the stack. */

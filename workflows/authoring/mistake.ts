@@ -40,8 +40,8 @@ type MistakeKind =
   | { kind: 'incomparable'; problem: string; hint?: string | undefined }
   /** A value that is always true is tested. */
   | { kind: 'always'; what: string; written: string }
-  /** What is computed with a value that may be null is null. `of`: the path to it. */
-  | { kind: 'null'; filter: string; of: string }
+  /** What is computed with a value that may be null is null. `of`: the path to it; it may be an argument. */
+  | { kind: 'null'; filter: string; of: string; isArgument: boolean }
 
 /** What a filter takes. */
 export type Wanted = 'a number' | 'a text' | 'a list' | 'a time'

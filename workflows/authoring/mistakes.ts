@@ -83,7 +83,10 @@ function describe(mistake: Mistake): Described {
         message: `${mistake.of} may be null, and ${mistake.filter} of null is null`,
         hint: MAKES_TIMES.includes(mistake.filter)
           ? `test it before, such as by a condition with \`${mistake.of} != null\`, or add a default after it`
-          : writeInstead(`${mistake.of} | default: 0`, mistake.of),
+          : writeInstead(
+              mistake.isArgument ? `(${mistake.of} | default: 0)` : `${mistake.of} | default: 0`,
+              mistake.of,
+            ),
       }
   }
 }

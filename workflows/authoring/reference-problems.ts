@@ -276,6 +276,7 @@ function orderProblem(
   const isAtEnd = node.role !== undefined || reader.role === 'on_cancel' || reader.role === 'finally'
   if (reference.optional || reference.tested || (!isAtEnd && graph.surelyPrecedes(node.id, reader.id)))
     return undefined
+  if (!isAtEnd && areExhaustive(graph, reference, [reader.id])) return undefined
   // A node that was skipped has the status `skipped` and no output, which a condition can test.
   const isTested =
     place.isCondition || reference.path[2] === 'status' || place.tested?.has(`nodes.${node.id}`)
@@ -287,15 +288,25 @@ function orderProblem(
   }
 }
 
+/** Whether one of the nodes that a chain of defaults reads has completed wherever the run comes to one of these. */
+function areExhaustive(graph: Graph, { path, alternatives = [] }: Reference, at: readonly string[]): boolean {
+  const ids = [...alternatives, path].flatMap(([root, id, member]) =>
+    root === 'nodes' && member === 'output' ? [String(id)] : [],
+  )
+  return ids.length > 1 && at.every((node) => graph.oneSurelyCompletes(ids, node))
+}
+
 /** A value that is read at the end of a run, or of an item or turn of a loop: alone, null says that there is none. */
 function endProblem(
   { graph, ends }: Names,
-  { whole, optional, tested, path }: Reference,
+  reference: Reference,
   { id }: NodeSpec,
   loop?: string,
 ): ReferenceProblem | undefined {
+  const { whole, optional, tested, path } = reference
   if (whole || optional || tested || path[2] === 'status') return undefined
   if (graph.cycle || !graph.reachable.has(id) || graph.surelyEnds(id, ends(loop))) return undefined
+  if (areExhaustive(graph, reference, ends(loop))) return undefined
   return {
     code: 'maybe_not_upstream',
     message: `${id} does not run on every path: here its ${path[2] ?? 'output'} is null where it did not`,

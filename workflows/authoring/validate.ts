@@ -28,6 +28,7 @@ import { checkContinued } from './check-continued.ts'
 import { checkDecisions } from './check-decisions.ts'
 import { checkEndsInLoops } from './check-ends-in-loops.ts'
 import { checkHtml } from './check-html.ts'
+import { checkJsonTexts } from './check-json-texts.ts'
 import { checkLoopTails } from './check-loop-tail.ts'
 import { checkMeaning } from './check-meaning.ts'
 import {
@@ -44,11 +45,13 @@ import { checkExpected } from './check-settings.ts'
 import { checkTrigger } from './check-trigger.ts'
 import { checkTurns } from './check-turns.ts'
 import { checkTypes } from './check-types.ts'
+import { checkUrls } from './check-urls.ts'
 import { checkWaits } from './check-waits.ts'
 import { checkCleanup, withCleanup } from './cleanup.ts'
 import { envReferences } from './env-references.ts'
 import { eventReferences } from './event-references.ts'
 import { defaultHandle } from './flow.ts'
+import { ForeignTexts } from './foreign-texts.ts'
 import { graphOf } from './graph.ts'
 import { bodiesOf, checkBodies, resultNodes } from './loops.ts'
 import { common, type Lowered, lowerSpec, nodeSpec } from './lower.ts'
@@ -125,6 +128,7 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
   const bodies = bodiesOf(whole.definition)
   const rendered = withoutVerbatim(whole)
   const types = new Types(rendered, bodies, catalogue)
+  const foreign = new ForeignTexts(rendered, types)
   const { problems, read } = checkReferences(rendered, graph, bodies, types)
   return [
     ...checkTrigger(lowered.definition),
@@ -139,17 +143,19 @@ function check(lowered: Lowered, catalogue: Catalogue): Problem[] {
     ...checkBodies(lowered, bodies),
     ...checkEndsInLoops(lowered, bodies),
     ...checkTurns(lowered, bodies),
-    ...checkWaits(lowered),
+    ...checkWaits(lowered, graph),
     ...checkResponses(lowered, bodies),
     ...lowered.warnings,
     ...problems,
     ...checkTypes(rendered, types, catalogue),
     ...checkCalls(rendered, types, catalogue),
-    ...checkHtml(rendered, types),
+    ...checkHtml(rendered, foreign),
+    ...checkUrls(rendered, foreign),
+    ...checkJsonTexts(rendered, types),
     ...checkMeaning(rendered),
     ...checkPages(rendered),
     ...checkContinued(rendered),
-    ...checkLikelyMistakes(whole, new Set([...read, ...resultNodes(lowered.definition, bodies)])),
+    ...checkLikelyMistakes(whole, new Set([...read, ...resultNodes(lowered.definition, bodies)]), bodies),
   ]
 }
 

@@ -1,6 +1,6 @@
 import { EVENT_NAME, EVENTS, misspelt } from '../shared/events.ts'
 import { references, referencesIn } from './expressions/references.ts'
-import { hasPlaceholder, parseAuthored, parseTemplate } from './expressions/template.ts'
+import { hasPlaceholder, parseAuthored, parseTemplate, syntaxProblem } from './expressions/template.ts'
 import { meantBy, nearestName, type Problem, write, writeInstead } from './problems.ts'
 import { flowText } from './repair.ts'
 
@@ -55,7 +55,7 @@ export function checkBodyWhen(when: string): Omit<PartProblem, 'path'>[] {
       ]
     })
   } catch (error) {
-    return [{ code: 'placeholder_syntax', message: (error as Error).message }]
+    return [{ code: 'placeholder_syntax', ...syntaxProblem(error) }]
   }
 }
 

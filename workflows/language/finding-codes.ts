@@ -411,11 +411,27 @@ export const CODES = {
     ),
   ),
   unescaped_html: warning(
-    'A value that somebody else has written, such as the name in a form, is put into the HTML of a mail as it is: a tag in it would be one of the mail.',
-    'Add the filter `escape`. Values that are HTML on purpose need none where another node makes them.',
+    'A value that somebody else has written, such as the name in a form, is put into the HTML of a mail as it is, also by a text of another node: a tag in it would be one of the mail.',
+    'Add the filter `escape` where the HTML is written. Values that are HTML on purpose need none where another node makes them.',
     both(
       'trigger: {type: webhook}\nnodes: {a: {type: send_email, config: {to: a@example.com, subject: New, html: "<p>{{ trigger.payload.name }}</p>"}}}',
       'trigger: {type: webhook}\nnodes: {a: {type: send_email, config: {to: a@example.com, subject: New, html: "<p>{{ trigger.payload.name | escape }}</p>"}}}',
+    ),
+  ),
+  unencoded_url: warning(
+    'A value that somebody else has written is put into the path or the query of a URL as it is: with `/`, `?`, `&` or `..` in it, the node calls another address of the service, and a `+` is read as a blank.',
+    'Add the filter `url_encode`, or give a value of the query in `query`, which encodes it. A URL that is one placeholder is taken as it is.',
+    both(
+      'inputs: {id: {type: string, required: true}}\nnodes: {a: {type: api_request, config: {url: "https://x.test/orders/{{ inputs.id }}"}, on_error: end}}',
+      'inputs: {id: {type: string, required: true}}\nnodes: {a: {type: api_request, config: {url: "https://x.test/orders/{{ inputs.id | url_encode }}"}, on_error: end}}',
+    ),
+  ),
+  json_as_text: warning(
+    'The body of a request is JSON written as a text, and a placeholder in it can be any text: a quote or a line break in its value breaks the body, or adds members to it.',
+    'Write the body as a mapping, which is sent as JSON. In a text write `{{ … | json }}`, without quotes around it.',
+    both(
+      `inputs: {name: {type: string, required: true}}\nnodes: {a: {type: api_request, config: {url: "https://x.test/", method: POST, body: '{"name": "{{ inputs.name }}"}'}, on_error: end}}`,
+      'inputs: {name: {type: string, required: true}}\nnodes: {a: {type: api_request, config: {url: "https://x.test/", method: POST, body: {name: "{{ inputs.name }}"}}, on_error: end}}',
     ),
   ),
   literal_credential: warning(
@@ -480,6 +496,14 @@ export const CODES = {
     both(
       'settings: {cancel_on: [{event: contact.deleted}]}\nnodes: {a: {type: stop}}',
       'settings: {cancel_on: [{event: contact.deleted, when: "{{ event.record.id == trigger.record.id }}"}]}\ntrigger: {type: event, events: [contact.created]}\nnodes: {a: {type: stop}}',
+    ),
+  ),
+  event_before_wait: warning(
+    'A node raises an event before a `wait_for_event` begins to wait for it: a wait counts later events only.',
+    'Write `since: run_start`, which counts the events since the start of the run.',
+    both(
+      'nodes: {a: {type: emit_event, config: {event: x.y}}, b: {type: wait_for_event, config: {event: x.y}}}',
+      'nodes: {a: {type: emit_event, config: {event: x.y}}, b: {type: wait_for_event, config: {event: x.y, since: run_start}}}',
     ),
   ),
   literal_reference: warning(

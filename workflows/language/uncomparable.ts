@@ -55,6 +55,30 @@ export function uncomparable(left: unknown, right: unknown): string | undefined 
   return undefined
 }
 
+/** The forms of values that have no order with some others. */
+const SUSPECTS: readonly ((text: string) => boolean)[] = [
+  (text) => isCertainDay(text) && !isTime(text),
+  (text) => LOCAL_DAY.test(text) && !isTime(text),
+  isLocalNumber,
+]
+
+/**
+ * The same for the values of a sort, a minimum or a maximum. A sort compares only some pairs, in an order of its own: so
+ * the first value of each form is compared with all others, and the time grows with the values only.
+ */
+export function uncomparableAmong(values: readonly unknown[]): string | undefined {
+  const texts = values.filter((value): value is string => typeof value === 'string' && /\d/.test(value))
+  for (const isSuspect of SUSPECTS) {
+    const one = texts.find(isSuspect)
+    if (one === undefined) continue
+    for (const other of values) {
+      const problem = other === one ? undefined : uncomparable(one, other)
+      if (problem !== undefined) return problem
+    }
+  }
+  return undefined
+}
+
 /** What to do if two texts are versions, which only the author knows. */
 const mayBeVersion = (one: string, other: string): string =>
   SHORT_DAY.test(one) && SHORT_DAY.test(other)
@@ -78,12 +102,19 @@ function areInOrder(one: string, other: string): boolean {
   return day !== otherDay || (formOf(time) === formOf(otherTime) && !/[ap]m\b/i.test(time))
 }
 
-const isTime = (text: string) => parseTime(text) !== undefined
+function isTime(text: string): boolean {
+  return parseTime(text) !== undefined
+}
 
-const isCertainDay = (text: string) => CERTAIN_DAYS.some((form) => form.test(text))
+function isCertainDay(text: string): boolean {
+  return CERTAIN_DAYS.some((form) => form.test(text))
+}
 
 /** `1.234` is read as a number. */
-const isLocalNumber = (value: unknown): value is string =>
-  typeof value === 'string' &&
-  !isNumeric(value) &&
-  (LOCAL_NUMBER.test(value) || INDIAN_NUMBER.test(value) || COUNTED_NUMBER.test(value))
+function isLocalNumber(value: unknown): value is string {
+  return (
+    typeof value === 'string' &&
+    !isNumeric(value) &&
+    (LOCAL_NUMBER.test(value) || INDIAN_NUMBER.test(value) || COUNTED_NUMBER.test(value))
+  )
+}

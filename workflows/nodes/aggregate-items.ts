@@ -15,7 +15,7 @@ import { fieldReader } from '../shared/field-reader.ts'
 import { isObject } from '../shared/is-object.ts'
 import { LIST } from '../shared/limits.ts'
 import { createTurns } from '../shared/turns.ts'
-import { canonical, compareKeys, type SortKey, sortKey } from './compare.ts'
+import { canonical, compareKeys, requireOrder, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
 import { handleName } from './fields.ts'
 import { itemField, itemList, requireField } from './item-fields.ts'
@@ -252,9 +252,9 @@ function compute(fn: FunctionName, field: string | undefined, members: Member[],
     case 'average':
       return total(fn, field, present)
     case 'min':
-      return extreme(present, -1)
+      return extreme(present, -1, field)
     case 'max':
-      return extreme(present, 1)
+      return extreme(present, 1, field)
     case 'first':
       return present[0]?.value ?? null
     case 'last':
@@ -265,7 +265,11 @@ function compute(fn: FunctionName, field: string | undefined, members: Member[],
 }
 
 /** The least or the greatest value; the first one of equal values. */
-function extreme(present: Present[], sign: 1 | -1): unknown {
+function extreme(present: Present[], sign: 1 | -1, field: string): unknown {
+  requireOrder(
+    present.map(({ value }) => value),
+    field,
+  )
   const found = present.reduce<Present | undefined>(
     (best, one) => (best && sign * compareKeys(one.key, best.key) <= 0 ? best : one),
     undefined,

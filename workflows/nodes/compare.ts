@@ -1,7 +1,7 @@
 import { compareTimes, readTime } from '../language/compare-times.ts'
 import { NodeError } from '../language/node-error.ts'
 import { localParts } from '../language/time.ts'
-import { uncomparable } from '../language/uncomparable.ts'
+import { uncomparable, uncomparableAmong } from '../language/uncomparable.ts'
 import { compareNumbers, isDigits, isNumeric, numberKey } from '../shared/decimal.ts'
 import { type ConditionOperator, negatedBy, type PositiveCondition } from '../shared/operators.ts'
 
@@ -84,6 +84,13 @@ function order(left: unknown, right: unknown, timezone: string): number {
   if (typeof left !== 'string' || typeof right !== 'string') return Number.NaN
   const [a, b] = [text(left), text(right)]
   return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** Throws NodeError if two of the values of a field, of which one shall be before the other, have no order. */
+export function requireOrder(values: readonly unknown[], field: string): void {
+  const problem = uncomparableAmong(values)
+  if (problem !== undefined)
+    throw new NodeError('not_comparable', `${field.slice(0, 100)}: ${problem}.`, { details: { field } })
 }
 
 /** A value for comparison in a sort: first by `rank`, the rank of its type. */

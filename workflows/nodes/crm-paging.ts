@@ -1,5 +1,7 @@
 import { z } from 'zod'
+import { OMIT } from '../language/expressions/omitted.ts'
 import { REMOVE } from '../language/problems.ts'
+import { isObject } from '../shared/is-object.ts'
 import { LOOP } from '../shared/limits.ts'
 import { LIMITS } from '../shared/run-limits.ts'
 import type { Authored, ConfigProblem, FirstOnly } from './define.ts'
@@ -44,6 +46,7 @@ export const readsPages = (config: Authored): boolean =>
 export function firstOnly({ operation, ...config }: Authored): FirstOnly | undefined {
   const all = ALL[String(operation)]
   if (all === undefined || MUCH.some((name) => config[name] !== undefined)) return undefined
+  if (isObject(config.filters) && Object.entries(config.filters).some(findsFew)) return undefined
   return { list: 'data', most: DEFAULT_PAGE, others: ['has_more', 'next_cursor'], all }
 }
 
@@ -53,6 +56,10 @@ const ALL: Record<string, string> = {
   list_related: `limit: ${LONGEST_PAGE}`,
   list_files: `limit: ${LONGEST_PAGE}`,
 }
+
+/** Whether a condition is met by less than a page of records, and cannot be left out. */
+const findsFew = ([key, value]: [string, unknown]): boolean =>
+  /^(id|email|external_id)(\[eq\])?$/.test(key) && !String(value).includes(OMIT)
 
 const MUCH = ['limit', 'cursor', 'all', 'max']
 

@@ -84,6 +84,8 @@ export interface NodeDefinition<Config, Output, Used extends EffectName> {
   keySchemas?: (config: Authored, catalogue: Catalogue) => { path: PropertyKey[]; schema: z.ZodType }[]
   /** The key that names an event which it raises: any but those of the service. */
   emits?: string
+  /** The paths of the config whose texts a path into the output reads, if it copies texts: default none. */
+  copies?: (config: Authored, path: readonly string[]) => PropertyKey[][]
   /** The keys whose values are HTML. Default none. */
   html?: readonly string[]
   /** The keys whose values are email addresses, or lists of them. Default none. */
@@ -168,6 +170,7 @@ export interface NodeType
   itemFields(config: Authored): { path: PropertyKey[]; field: string }[]
   comparisons(config: Authored): Comparison[]
   keySchemas(config: Authored, catalogue: Catalogue): { path: PropertyKey[]; schema: z.ZodType }[]
+  copies(config: Authored, path: readonly string[]): PropertyKey[][]
   html: readonly string[]
   addresses: readonly string[]
   firstOnly(config: Authored): FirstOnly | undefined
@@ -378,6 +381,7 @@ export function defineNode<Config, Output, Used extends EffectName = never>(
     itemFields: node.itemFields ?? (() => []),
     comparisons: node.comparisons ?? (() => []),
     keySchemas: node.keySchemas ?? (() => []),
+    copies: node.copies ?? (() => []),
     html: node.html ?? [],
     addresses: node.addresses ?? [],
     firstOnly: node.firstOnly ?? (() => undefined),

@@ -5,7 +5,12 @@ import { isTransientStatus, retryAfterMs } from './retry-after.ts'
 
 /** Settings and errors of nodes that send HTTP requests. */
 
-export const httpUrl = z.string().regex(/^https?:\/\/\S+$/i, 'must be an http or https URL')
+export const httpUrl = z.string().regex(/^https?:\/\/\S+$/i, {
+  error: ({ input }) =>
+    /^https?:\/\/.*\s/is.test(String(input))
+      ? 'must be a URL without blanks: the filter `url_encode` encodes a value in it, `query` its values'
+      : 'must be an http or https URL',
+})
 
 export const scalar = z.union([z.string(), z.number(), z.boolean()])
 

@@ -44,6 +44,7 @@ export const renderText = defineNode({
     text: z.string(),
     count: z.int().describe('The number of items; 1 without `items`.'),
   }),
+  copies: (_, [member]) => (member === 'text' ? [['text'], ['before'], ['after'], ['empty']] : []),
   handles: () => [{ name: 'success', description: 'The text is written.' }],
   outputOnly: true,
   example: {

@@ -26,6 +26,7 @@ export const setFields = defineNode({
   output: z.record(z.string(), z.unknown()),
   handles: () => [{ name: 'success', description: 'The fields are set.' }],
   outputType: ({ fields }, { typeOf }) => (isObject(fields) ? typeOf(fields) : UNKNOWN),
+  copies: (_, path) => [['fields', ...path]],
   outputOnly: true,
   example: {
     config: { fields: { full_name: '{{ trigger.record.first_name }} {{ trigger.record.last_name }}' } },

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { itemsOf, listOf, members } from '../language/value-types.ts'
 import { fieldReader } from '../shared/field-reader.ts'
 import { LIST } from '../shared/limits.ts'
-import { compareKeys, type SortKey, sortKey } from './compare.ts'
+import { compareKeys, requireOrder, type SortKey, sortKey } from './compare.ts'
 import { defineNode } from './define.ts'
 import { fieldsNamed, itemField, itemList, requireField } from './item-fields.ts'
 
@@ -68,6 +68,7 @@ export const sortItems = defineNode({
       read: fieldReader(field),
       sign: direction === 'asc' ? 1 : -1,
     }))
+    for (const [index, { read }] of fields.entries()) requireOrder(items.map(read), by[index]!.field)
     const rows = items.map((item) => ({
       item,
       keys: fields.map(({ read }) => sortKey(read(item), timezone)),

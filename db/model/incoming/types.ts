@@ -24,6 +24,7 @@ export const SENDER_VERIFICATIONS = [
   'hubspot',
   'calendly',
   'chatwoot',
+  'close',
   'customerio',
   'dialpad',
   'dropbox_sign',

@@ -141,6 +141,7 @@ describe('the console in a browser', () => {
       '/knowledge/collections/new',
       `/knowledge/collections/${collection.id}`,
       `/knowledge/collections/${collection.id}/documents/new`,
+      `/knowledge/collections/${collection.id}/documents/new?from=file`,
       `/knowledge/documents/${document.id}`,
       '/knowledge/search?q=refunds',
       '/settings',

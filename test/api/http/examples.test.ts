@@ -155,6 +155,7 @@ describe('the example responses of the document', () => {
     await signUps()
     await knowledge()
     await schedules()
+    await lists()
 
     const previews = Object.keys(answers).filter((name) => name.endsWith('Preview') && !operations.has(name))
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
@@ -323,6 +324,20 @@ describe('the example responses of the document', () => {
     await example('getView', { params })
     await example('updateView', { params })
     await example('deleteView', { params })
+  }
+
+  async function lists() {
+    const { id: list_id } = await example('createList')
+    const params = { list_id }
+    await untilAnswer('getList', { params }, ({ status }) => status === 'ready')
+    await example('listLists')
+    await example('getList', { params })
+    await example('updateList', { params })
+    await example('deleteList', { params })
+    const fixed = await call('createList', { body: { entity: 'contacts', name: 'Guests', type: 'static' } })
+    const contact = await call('createContact')
+    const body = { add: [contact.id] }
+    await example('changeListMembers', { params: { list_id: fixed.id }, body })
   }
 
   async function members() {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { SENDER_VERIFICATIONS } from '../../../db/model/incoming/types.ts'
+import { SENDER_VERIFICATIONS, type SenderVerification } from '../../../db/model/incoming/types.ts'
 import { type IncomingTest, startIncoming } from '../../support/incoming.ts'
-import { NOT_IN_HEADERS, publicKey, SIGNING, secret } from '../../support/sender-signatures.ts'
+import { secretFor } from '../../support/sender-requests.ts'
+import { NOT_IN_HEADERS, SIGNING, type Sign } from '../../support/sender-signatures.ts'
 
 describe('a captured request with another id in a header', () => {
   let test: IncomingTest
@@ -15,16 +16,16 @@ describe('a captured request with another id in a header', () => {
     assert.deepEqual(Object.keys(SIGNING).sort(), [...signing].sort())
   })
 
-  const webhookOf = (type: string) =>
+  const webhookOf = (type: SenderVerification) =>
     test.createWebhook({
       verification: { type },
-      secret: type === 'sendgrid' ? publicKey : secret,
+      secret: secretFor({ type }),
       deduplication: { action: 'Create Anyway' },
       field_mapping: { mode: 'manual', rules: [{ from: 'email', to: 'email' }] },
     })
   const now = () => Math.floor(Date.now() / 1000)
 
-  for (const [type, signed] of Object.entries(SIGNING))
+  for (const [type, signed] of Object.entries(SIGNING) as [SenderVerification, Sign][])
     it(`is a repetition: ${type}`, async () => {
       const webhook = await webhookOf(type)
       const url = webhook.url

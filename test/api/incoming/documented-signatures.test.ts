@@ -87,6 +87,23 @@ describe('the signature that a sender documents', () => {
     equal(verdict('dropbox_sign', key, form({}), {}, { now }), 'missing', 'no form')
   })
 
+  it('of Close is over the time and the body, by a key in hexadecimal', () => {
+    const now = 1_764_200_000_000
+    const body = '{"event":{"id":"ev_1"}}'
+    const key = 'ab'.repeat(32)
+    const signed = (time: number, by: string | Buffer = Buffer.from(key, 'hex')) => ({
+      'close-sig-timestamp': String(time),
+      'close-sig-hash': createHmac('sha256', by).update(`${time}${body}`).digest('hex'),
+    })
+    equal(verdict('close', key, body, signed(now / 1000), { now }), 'verified')
+    equal(verdict('close', key, body, signed(now / 1000 - 301), { now }), 'stale')
+    equal(verdict('close', key, `${body} `, signed(now / 1000), { now }), 'wrong')
+    equal(verdict('close', key, body, signed(now / 1000, key), { now }), 'wrong')
+    equal(verdict('close', key, body, {}, { now }), 'missing')
+    // No text that is none may stand for an empty key.
+    equal(verdict('close', 'whsec_no hexadecimal', body, signed(now / 1000, ''), { now }), 'wrong')
+  })
+
   it('of PandaDoc is in the URL, beside other parameters', () => {
     const body = '[{"event":"document_updated"}]'
     const signature = mac('sha256', 'shared-key', body)

@@ -54,7 +54,7 @@ describe('settings.cancel_on', () => {
       '{{ not (event.record.id == trigger.record.id) }}',
       '{{ event.record.id != trigger.record.id }}',
       '{{ event.record.company_id == trigger.record.id }}',
-      '{{ event.record.id == trigger.record.id | default: true }}',
+      '{{ (event.record.id == trigger.record.id) | default: true }}',
       '{{ event.record.id == trigger.record.id ? true : true }}',
     ])
       equal(isSame(when), false, when)

@@ -15,6 +15,15 @@ const set = (value: string, head = EVENT) =>
   `${head}nodes:\n  a: {type: set_fields, config: {fields: {x: ${JSON.stringify(value)}}}}\noutputs: {x: "{{ nodes.a.output.x }}"}\n`
 const node = (text: string, head = EVENT) => `${head}nodes:\n  a: ${text}\n`
 const stop = '{type: stop, config: {status: completed}}'
+/** Three branches, of which one runs. */
+const THREE = `inputs: {kind: {type: string, required: true}}
+nodes:
+  s: {type: switch, config: {value: "{{ inputs.kind }}", cases: {one: 1, two: 2}}, next: {one: a, two: b, default: c}}
+  a: {type: set_fields, config: {fields: {x: 1}}, next: z}
+  b: {type: set_fields, config: {fields: {x: 2}}, next: z}
+  c: {type: set_fields, config: {fields: {x: 3}}, next: z}
+  z: {type: emit_event, config: {event: x.y, data: {x: "{{ ALTERNATIVES }}", c: "{{ nodes.c.output.x | default: 0 }}"}}}
+`
 const settings = (text: string, head = EVENT) => node(stop, `${head}settings: ${text}\n`)
 const deals = 'items: "{{ nodes.find.output.data }}"'
 const found = (text: string) =>
@@ -245,6 +254,26 @@ const CASES: Record<string, [spec: string, hint: RegExp]> = {
     ),
     /^write `body\.meta\.next`$/,
   ],
+  'the only node of a body, which nobody reads': [
+    LOOP.replace('VALUE', '{{ item }}').replace(' }}"}, next', ' }}", output: "{{ index }}"}, next'),
+    /^read it in a later node of the body, or in `output` of each$/,
+  ],
+  'one of two nodes of a body, which nobody reads': [
+    'inputs: {list: {type: array, required: true}}\nnodes:\n  each: {type: for_each, config: {items: "{{ inputs.list }}"}, next: {item: a}}\n  a: {type: set_fields, config: {fields: {x: 1}}}\n  b: {type: emit_event, config: {event: x.y}}\n',
+    /^read it in a later node of the body, or in `output` of each; or remove a$/,
+  ],
+  'a wait for the event that the workflow raises before': [
+    'nodes:\n  say: {type: emit_event, config: {event: order.packed}}\n  wait: {type: wait_for_event, config: {event: [order.sent, order.packed], timeout: 1d}, next: {received: end, timeout: end}}\n',
+    /^add `since: run_start`$/,
+  ],
+  'a result on some paths only, with a default that is on some only too': [
+    THREE.replace('ALTERNATIVES', 'nodes.a.output.x | default: nodes.b.output.x'),
+    /^add a default/,
+  ],
+  'a comparison where a text is wanted': [
+    node('{type: stop, config: {status: completed, message: "{{ trigger.record.amount > 3 }}"}}'),
+    /^write `'\{\{ \(trigger\.record\.amount > 3\) \| append: "" \}\}'`$/,
+  ],
   'a group by a field with dots': [
     found(`{type: aggregate_items, config: {${deals}, group_by: [custom_fields.region]}}`).replace(
       'nodes.b.output }}',
@@ -262,6 +291,20 @@ const RIGHT: Record<string, string> = {
     `{type: crm_manager, config: {operation: update, entity: deals, id: "{{ trigger.record.id }}", fields: {name: x}}}`,
     `trigger: {type: event, events: [deal.updated], when: "{{ trigger.changed contains 'name' }}"}\n`,
   ),
+  'defaults that are exhaustive together': THREE.replace(
+    'ALTERNATIVES',
+    'nodes.a.output.x | default: nodes.b.output.x | default: nodes.c.output.x',
+  ),
+  'a list that is found by a whole email': `inputs: {e: {type: string, required: true}}
+nodes:
+  find: {type: crm_manager, config: {operation: search, entity: contacts, filters: {email: "{{ inputs.e }}"}}}
+  each: {type: for_each, config: {items: "{{ nodes.find.output.data }}"}, next: {item: say}}
+  say: {type: emit_event, config: {event: x.y, data: {id: "{{ item.id }}"}}}
+`,
+  'a wait that counts the event that the workflow raises before':
+    'nodes:\n  say: {type: emit_event, config: {event: order.packed}}\n  wait: {type: wait_for_event, config: {event: order.packed, since: run_start}}\n',
+  'a wait before the workflow raises the event':
+    'nodes:\n  wait: {type: wait_for_event, config: {event: order.packed}}\n  say: {type: emit_event, config: {event: order.packed}}\n',
   'a chain that ends, since it writes another field': node(
     `{type: crm_manager, config: {operation: update, entity: deals, id: "{{ trigger.record.id }}", fields: {name: "{{ trigger.record.stage }}"}}}`,
     `trigger: {type: event, events: [deal.updated], when: "{{ trigger.changed contains 'stage' }}"}\n`,

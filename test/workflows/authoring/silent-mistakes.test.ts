@@ -106,6 +106,42 @@ const TABLES: Record<string, Row[]> = {
     ['inputs.list[inputs.n | minus: 1]', 'placeholder_syntax', /\[\(inputs\.n \| minus: 1\)\]/],
     ['inputs.list[inputs.n == 2 ? 0 : 1]', 'placeholder_syntax', /in parentheses/],
   ],
+  'filters behind an operator, which would apply to all before them,': [
+    [
+      'inputs.n > 7 ? inputs.n : inputs.n | times: 0.7',
+      'placeholder_syntax',
+      /`inputs\.n > 7 \? inputs\.n : \(inputs\.n \| times: 0\.7\)` for the last value, or `\(inputs\.n > 7 \? inputs\.n : inputs\.n\) \| times: 0\.7`/,
+    ],
+    ['inputs.n > 1 | plus: 1', 'placeholder_syntax', /`inputs\.n > \(1 \| plus: 1\)`/],
+    [
+      "inputs.text == 'WON' | downcase",
+      'placeholder_syntax',
+      /`\(inputs\.text == 'WON'\) \| downcase` for all/,
+    ],
+    [
+      "inputs.any == nil | default: 'none'",
+      'placeholder_syntax',
+      /`inputs\.any == \(nil \| default: 'none'\)`/,
+    ],
+    ['not inputs.list | first', 'placeholder_syntax', /`not \(inputs\.list \| first\)`/],
+    ['inputs.flag and inputs.list[0] | size', 'placeholder_syntax', /and \(inputs\.list\[0\] \| size\)`/],
+    [
+      '(inputs.flag ? inputs.n : 0 | plus: 1) > 5',
+      'placeholder_syntax',
+      /`inputs\.flag \? inputs\.n : \(0 \| plus: 1\)`/,
+    ],
+    ["inputs.text | append: (inputs.flag ? 'a' : 'b' | upcase)", 'placeholder_syntax', /\('b' \| upcase\)/],
+    [
+      'inputs.flag ? inputs.n : nil | plus: 1 | omit_if_empty',
+      'placeholder_syntax',
+      /`inputs\.flag \? inputs\.n : \(nil \| plus: 1\) \| omit_if_empty`/,
+    ],
+    [
+      'inputs.flag ? inputs.n | times: 0.7 : inputs.n',
+      'placeholder_syntax',
+      /`inputs\.flag \? \(inputs\.n \| times: 0\.7\) : inputs\.n`/,
+    ],
+  ],
   'filters of other languages': [
     ["inputs.text | dateformat: '%Y'", 'placeholder_syntax', /write `date` instead/],
     ['inputs.text | toUpperCase', 'placeholder_syntax', /write `upcase` instead/],
@@ -116,7 +152,11 @@ const TABLES: Record<string, Row[]> = {
   ],
   'null that would be written': [
     ['trigger.record.amount | times: 2', 'computed_from_null', /`trigger\.record\.amount \| default: 0`/],
-    ['inputs.n | minus: trigger.record.amount', 'computed_from_null', /default: 0/],
+    [
+      'inputs.n | minus: trigger.record.amount',
+      'computed_from_null',
+      /write `\(trigger\.record\.amount \| default: 0\)` instead of `trigger\.record\.amount`/,
+    ],
     ["trigger.record.expected_close_date | add_time: 1, 'days'", 'computed_from_null', /!= null/],
   ],
 }
@@ -143,6 +183,11 @@ const RIGHT = [
   "inputs.any > '30 days'",
   "inputs.any == 'x' or inputs.any == 'y'",
   'trigger.record.probability | divided_by: 100',
+  '(inputs.n > 7 ? inputs.n : 1) | times: 0.7',
+  'inputs.n > 7 ? inputs.n : (inputs.n | times: 0.7)',
+  "(inputs.text == 'x') | json",
+  'inputs.flag ? inputs.text : nil | omit_if_empty',
+  "inputs.any | default: (inputs.flag ? 'a' : 'b')",
 ]
 
 const DOLLAR = '$'

@@ -222,6 +222,42 @@ describe('values that look right', () => {
     }
   })
 
+  it('are not sorted letter by letter either, nor are their least and greatest', async () => {
+    for (const list of [
+      ['05.12.2026', '28.11.2026'],
+      ['05.12.2026', 'unknown', '28.11.2026'],
+      ['2026-11-27', 'unknown', '', '01.12.26'],
+      ['9,50', '12,00', '101,00'],
+      [13, 'free', '12,50'],
+      ['CHF 20', 'CHF 100'],
+    ]) {
+      const items = list.map((due) => ({ due }))
+      for (const filter of ['sort', 'sort_natural', 'sort | reverse'])
+        throws(() => value(`inputs.list | ${filter}`, { list }), /cannot be compared with one/, String(list))
+      throws(() => value('inputs.items | sort: "due"', { items }), /cannot be compared with one/)
+      const cases: [type: string, config: object][] = [
+        ['sort_items', { by: [{ field: 'due', direction: 'desc' }] }],
+        ['aggregate_items', { values: { first: { function: 'min', field: 'due' } } }],
+        ['aggregate_items', { values: { last: { function: 'max', field: 'due' } } }],
+      ]
+      for (const [type, config] of cases) {
+        const outcome = await executeNode(type, { items, ...config })
+        ok(outcome.status === 'failed', `${type} of ${list}`)
+        equal(outcome.error.code, 'not_comparable')
+        deepEqual(outcome.error.details, { field: 'due' })
+        match(outcome.error.message, /^due: "/)
+      }
+    }
+    for (const list of [
+      ['1.2.3', '10.2.1', '9.1.1'],
+      ['044 123 45 67', '079 123 45 67'],
+      ['12,50', 'free'],
+      ['01.12.2026', 'unknown'],
+      ['2026/03/01', '2026/11/27'],
+    ])
+      deepEqual(value('inputs.list | sort', { list: list.toReversed() }), list.toSorted())
+  })
+
   it('are told what to do if they are versions', () => {
     for (const [left, right] of [
       ['10.12.25', '10.12.30'],

@@ -92,10 +92,10 @@ export const TOPICS: Record<string, Topic> = {
         '- `trigger.record`, `trigger.changed`, `trigger.previous`, `trigger.data`, `trigger.event`, `trigger.payload`: what started the run, by the type of trigger.',
         `- \`nodes.<id>.${NODE_MEMBERS.join('`, `.')}\`: the result of an earlier node. Fields are within \`output\`: \`nodes.find.output.data[0].id\`.`,
         '- `run.id`, `.workflow_id`, `.workflow_name`, `.started_at`; `org.id`, `.name`, `.currency`, `.timezone`; `env.<name>`: settings of the organization.',
-        '- `item`, `index`: in the body of a loop; `previous`: of a repeat.',
+        '- `item`, `index`, `previous`: in loops.',
         `- \`secrets.<name>\`: only in nodes that call other services (effect external, without ${WITHOUT_SECRETS}).`,
         '',
-        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `condition ? a : b`, `list[(x | minus: 1)]`. Numbers, also in texts, compare by value. Empty values do not hold.',
+        'An unknown path fails the node, unless a `default` follows directly; a path through null is null. Computing with null gives null, `>` and `<` false: add `| default: 0`. Operators: == != > >= < <= contains, not, and, or, `c ? a : (b | filter)` (filters behind operators need parentheses), `list[(x | minus: 1)]`. Numbers in texts compare by value. Empty values do not hold. In a `url`: `| url_encode`.',
         '',
         '| expression | with | gives |',
         '|---|---|---|',
@@ -104,7 +104,7 @@ export const TOPICS: Record<string, Topic> = {
             `| \`${text.replaceAll('|', '\\|')}\` | ${flowText(scope.inputs)} | ${JSON.stringify(result)} |`,
         ),
         '',
-        `Filters: ${FILTERS.join(', ')}. Sorts put empty values last; \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
+        `Filters: ${FILTERS.join(', ')}. \`59.7 | to_fixed: 2\` is 59.70; \`a | time_until: b, 'days'\`. Days, times without offset and \`date\` are in \`org.timezone\`.`,
         ...(level === 'full'
           ? [
               `Limits: ${EXPRESSION.template} characters of a text, ${EXPRESSION.placeholders} placeholders of a node.`,
@@ -118,7 +118,7 @@ export const TOPICS: Record<string, Topic> = {
       [
         '- `trigger: manual` (default): people, workflows and the API start it, with `inputs`.',
         '- `trigger: webhook`: an incoming webhook whose `workflow_id` or `listeners` name this one; it writes its record first, with `target_entity: none` none. `trigger` has this `record`, `payload` (the body: JSON, form, or XML without its root; one element is no list: `| compact`), `webhook` ({id, name}), `action` (created, updated or triggered), the allowed `headers` (lower case) and `query`. It checks its sender, and can map values to typed `inputs`.',
-        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_id, workflow_name, status, error: {code, message}, …}); `changed` has the names of the fields that an update changed, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
+        '- `trigger: {type: event, events: [contact.created], when: "{{ trigger.record.email != nil }}"}`: `trigger` has `event`, and `record` (or `data`, if the event has no record: of `workflow.failed` {id, workflow_id, workflow_name, status, error: {code, message}, …}); `changed` has the names of changed fields, `previous` their old values: `when: "{{ trigger.record.lifecycle_stage == \'customer\' and trigger.changed contains \'lifecycle_stage\' }}"`.',
         '- `trigger: {type: schedule, cron: "0 8 * * mon-fri", timezone: Europe/Zurich}`: five fields, by default in UTC; or `every: 15m`. `overlap: skip` starts no run beside an open one.',
         '',
         'Runs of events and schedules have no inputs: give each a default. Triggers fire once active.',

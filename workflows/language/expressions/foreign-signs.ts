@@ -63,6 +63,23 @@ const PHRASES: readonly [phrase: RegExp, instead: (match: string[]) => string][]
 /** A filter before an operator: `a.tags | size > 0`. */
 const FILTER_COMPARED = /^([^|(]*\|[^|()<>=!]*?)\s*(==|!=|>=|<=|>|<|\bcontains\b)\s*([^|]*)$/
 
+/** A filter within a choice, behind texts that are masked: `c ? a | times: 2 : b`. */
+const FILTER_CHOSEN = /^([^?]*\?\s*)([^?|()]*\|[^?()]*?)(\s:\s[^?|]*)$/
+
+/** The longest expression that is searched by `FILTER_CHOSEN`, whose time can be quadratic. */
+const MOST_SEARCHED = 1_000
+
+/** LiquidJS reads what follows the filter as its argument. */
+function filterChosen(inner: string): string | undefined {
+  if (inner.length > MOST_SEARCHED) return undefined
+  const masked = inner.replace(/"[^"]*"|'[^']*'/g, (text) => '_'.repeat(text.length))
+  const [, before, filtered] = FILTER_CHOSEN.exec(masked) ?? []
+  if (before === undefined || filtered === undefined) return undefined
+  const end = before.length + filtered.length
+  const value = inner.slice(before.length, end)
+  return `a filter in a choice needs parentheses: write \`${inner.slice(0, before.length).trimStart()}(${value})${inner.slice(end).trimEnd()}\``
+}
+
 /** What is wrong with a text that does not parse, if a placeholder in it has a sign of another language. */
 export function foreignSign(text: string): string | undefined {
   for (const [written, inner] of text.matchAll(/\{\{([^{}]*)\}\}/g)) {
@@ -74,6 +91,8 @@ export function foreignSign(text: string): string | undefined {
     const [, left, operator, right] = FILTER_COMPARED.exec(inner!) ?? []
     if (left !== undefined)
       return `a filter in a comparison needs parentheses: write \`(${left.trim()}) ${operator} ${right!.trim()}\``
+    const chosen = filterChosen(inner!)
+    if (chosen !== undefined) return chosen
     const found = SIGNS.find(([sign]) => plain.includes(sign))
     if (found) return `there is no \`${found[0].trim()}\` in ${written.slice(0, 100)}: write ${found[1]}`
   }

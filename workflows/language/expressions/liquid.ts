@@ -8,6 +8,7 @@ import { acceptsMissing, OMITTED } from './omitted.ts'
 import { ScopeContext, timezoneOf } from './scope-context.ts'
 import { readsSecret, Tainted } from './secrets.ts'
 import { engine, explain, hasPlaceholder, parseTemplate, type Template } from './template.ts'
+import { requireOwnPath, requireSegment } from './urls.ts'
 
 /**
  * The roots of placeholders, by name: `trigger`, `inputs`, `nodes` (`nodes.<id>.output`), `item`, `index`, `run`,
@@ -73,10 +74,12 @@ function renderParts(parts: Template['parts'], scope: Scope, rendering: Renderin
     },
   )
   const until = Date.now() + DEFAULTS.milliseconds
-  const written = parts.map((part) => {
+  const written = parts.map((part, index) => {
     if (typeof part === 'string') return part
-    memoryLimit.use(REPEATED)
-    return textOf(evaluate(part, { ...rendering, context, until }))
+    return inPlaceholder(parts, index, () => {
+      memoryLimit.use(REPEATED)
+      return textOf(evaluate(part, { ...rendering, context, until }))
+    })
   })
   const text = written.join('')
   spend(rendering, text)
@@ -155,31 +158,28 @@ function renderText(text: string, path: string, rendering: Rendering): unknown {
       return value
     }
     let rendered = ''
+    let beginning = ''
     // The same text with a mask in place of each secret.
     const shown: (string | { secret: unknown })[] = []
     for (const [index, part] of parts.entries()) {
-      const written = typeof part === 'string' ? part : textOf(placeholder(part, rendering))
-      if (path === '/url' && written === '' && isSegment(rendered, parts[index + 1]))
-        throw new Error(EMPTY_SEGMENT)
+      const written =
+        typeof part === 'string'
+          ? part
+          : inPlaceholder(parts, index, () => {
+              const value = textOf(placeholder(part, rendering))
+              if (path === '/url') requireSegment(rendered, value, parts[index + 1])
+              return value
+            })
       spend(rendering, written)
       rendered += written
+      if (index === 0) beginning = written
       if (tainted) shown.push(typeof part !== 'string' && readsSecret(part) ? { secret: written } : written)
     }
+    if (path === '/url') requireOwnPath(rendered, beginning, parts.slice(1))
     tainted?.add(path, shown)
     return rendered
   })
 }
-
-/**
- * Whether a placeholder of the setting `url` is a whole segment of its path. Empty, `DELETE …/things/{{ inputs.id }}`
- * would delete all things.
- */
-const isSegment = (before: string, after: unknown): boolean =>
-  /:\/\/[^/?#]+\/([^?#]*\/)?$/.test(before) &&
-  (after === undefined || (typeof after === 'string' && /^[/?#]/.test(after)))
-
-const EMPTY_SEGMENT =
-  'is empty, and the URL without it is another one: test it by a `when` or a condition before, or give it a `default`'
 
 function spend(rendering: Rendering, written: string): void {
   rendering.characters -= written.length
@@ -192,14 +192,39 @@ export function explained<T>(text: string, path: string, work: () => T): T {
     return work()
   } catch (error) {
     // The surrounding text may be secret: only the placeholders are reported.
-    const placeholders = text
-      .match(/\{\{.*?\}\}/gs)
-      ?.join(' ')
-      .slice(0, 200)
+    const all = text.match(/\{\{.*?\}\}/gs) ?? []
+    const failed =
+      error instanceof PlaceholderFailure && error.count === all.length ? all[error.index] : undefined
+    const placeholders = (failed ?? all.join(' ')).slice(0, 200)
     const reason = explain(error)
     throw new NodeError('placeholder_error', placeholders ? `${placeholders}: ${reason}` : reason, {
       details: { path },
     })
+  }
+}
+
+/** The failure of one of the placeholders of a text. */
+class PlaceholderFailure extends Error {
+  readonly index: number
+  /** The number of placeholders. */
+  readonly count: number
+
+  constructor(reason: string, index: number, count: number) {
+    super(reason)
+    this.index = index
+    this.count = count
+  }
+}
+
+/** Makes an error of `work` that of the placeholder at `index` of the parts. */
+function inPlaceholder<T>(parts: Template['parts'], index: number, work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const [before, all] = [parts.slice(0, index), parts].map(
+      (some) => some.filter((part) => typeof part !== 'string').length,
+    ) as [number, number]
+    throw new PlaceholderFailure(explain(error), before, all)
   }
 }
 

@@ -1,6 +1,7 @@
 import type { FilterImplOptions } from 'liquidjs'
 import { currenciesOf, mixedCurrencies } from '../../shared/currencies.ts'
 import { add, type Decimal, integer, parseDecimal } from '../../shared/decimal.ts'
+import { uncomparableAmong } from '../uncomparable.ts'
 import { equals, order } from './comparisons.ts'
 import { result } from './number-filters.ts'
 import { type Applied, timezoneIn } from './scope-context.ts'
@@ -108,6 +109,8 @@ function sorting(compare: (a: unknown, b: unknown, timezone: string) => number):
     const emptyFirst = given.some(isPair) ? -1 : 1
     const read = reader(given.find((one) => !isPair(one)))
     const rows = itemsOf(list).map((item) => ({ item, key: nullIfEmpty(read(item)) }))
+    const problem = uncomparableAmong(rows.map(({ key }) => key))
+    if (problem !== undefined) throw new Error(problem)
     rows.sort((a, b) => {
       if (a.key === null || b.key === null)
         return a.key === b.key ? 0 : a.key === null ? emptyFirst : -emptyFirst

@@ -36,6 +36,8 @@ export const numberFilters: Record<string, FilterImplOptions> = {
   floor: ofNumber((value) => toInteger(value, 'floor')),
   ceil: ofNumber((value) => toInteger(value, 'ceil')),
   round: ofNumber(rounded),
+  /** Towards zero, as conversions to a whole number do elsewhere. */
+  to_integer: ofNumber((value) => toInteger(value, 'zero')),
   to_fixed: ofNumber((value, places = 2) => decimalText(roundedTo(value, places, 'to_fixed'))),
   /** `7030.8 | format_number: "1,234.00"` is 7,030.80: the number 1234 as the result shall be written. */
   format_number: ofNumber(formatted),
@@ -104,7 +106,7 @@ function trimmed({ digits, places }: Decimal, least: number): Decimal {
     : { digits: left, places: count }
 }
 
-function toInteger(value: unknown, towards: 'floor' | 'ceil'): number | string {
+function toInteger(value: unknown, towards: 'floor' | 'ceil' | 'zero'): number | string {
   const { digits, places } = decimal(value)
   const unit = 10n ** BigInt(places)
   const whole = digits / unit

@@ -15,9 +15,11 @@ export interface Reference {
   optional: boolean
   /** Whether it is compared with null: the author knows that it may be null. */
   tested: boolean
+  /** What is read in its place, if it is there: in `x | default: y` the path x is one of y. */
+  alternatives?: (string | number)[][]
 }
 
-type Traits = Pick<Reference, 'whole' | 'optional' | 'tested'>
+type Traits = Pick<Reference, 'whole' | 'optional' | 'tested' | 'alternatives'>
 
 /** Every reference in a string, also within brackets and filter arguments. Throws TemplateError. */
 export function references(text: string): Reference[] {
@@ -45,17 +47,21 @@ function collectAll(
   mayMiss: typeof isOptionalDefault = () => false,
 ): void {
   const tested = testedTokens(initial)
+  const begin = found.length
   for (const token of initial.postfix)
     collect(token, { ...traits, tested: traits.tested || tested.has(token) }, found)
-  for (const [index, { args }] of filters.entries())
+  for (const [index, { name, args }] of filters.entries()) {
+    const before = name === 'default' ? found.slice(begin).map(({ path }) => path) : []
+    const alternatives = before.length > 0 ? { alternatives: before } : {}
     for (const argument of args) {
       const optional = mayMiss(filters, index)
       collect(
         Array.isArray(argument) ? argument[1] : argument,
-        { whole: false, optional, tested: false },
+        { whole: false, optional, tested: false, ...alternatives },
         found,
       )
     }
+  }
 }
 
 type Filtered = Pick<Value, 'initial' | 'filters'>

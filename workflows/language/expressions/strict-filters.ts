@@ -1,4 +1,4 @@
-import type { FilterImplOptions } from 'liquidjs'
+import { type FilterImplOptions, toValue } from 'liquidjs'
 import { meantField } from '../../shared/misspelt-field.ts'
 import { isDay, parseTime } from '../time.ts'
 import { expanded, formatProblem, namesUtc } from './date-format.ts'
@@ -17,13 +17,15 @@ type Handler = (this: Applied, ...values: unknown[]) => unknown
 const WRITE_LISTS = ['join', 'array_to_sentence_string', 'json', 'sha256', 'slice']
 const DATES = ['date', 'date_to_xmlschema', 'date_to_rfc822', 'date_to_string', 'date_to_long_string']
 
-/** `default` replaces what is empty; `false` is a value, as 0 is. */
+/** Filters of any value. `default` replaces what is empty; `false` is a value, as 0 is. */
 export const valueFilters: Record<string, FilterImplOptions> = {
   default: (value: unknown, other: unknown) => (isEmpty(value) ? other : value),
   size: (value: unknown) => {
     if (typeof value === 'string' || Array.isArray(value)) return value.length
     return typeof value === 'object' && value !== null ? Object.keys(value).length : 0
   },
+  /** A blank is `%20`, which a path and a query understand; the `+` of LiquidJS is a plus sign in a path. */
+  url_encode: (value: unknown) => encodeURIComponent(String(toValue(value) ?? '')),
 }
 
 /** The same filter, which refuses what it cannot be meant for. */

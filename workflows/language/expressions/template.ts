@@ -2,6 +2,7 @@ import { defaultOperators, type FilterImplOptions, Liquid, Output, TypeGuards, t
 import { LRUCache } from 'lru-cache'
 import { EXPRESSION } from '../../shared/limits.ts'
 import { comparisons } from './comparisons.ts'
+import { type Doubt, type Doubts, doubtIn } from './doubts.ts'
 import { FILTERS } from './filters.ts'
 import { foreignSign } from './foreign-signs.ts'
 import { listFilters } from './list-filters.ts'
@@ -9,7 +10,7 @@ import { numberFilters } from './number-filters.ts'
 import { mayOmit, omitFilters } from './omitted.ts'
 import { strictFilter, valueFilters } from './strict-filters.ts'
 import { timeFilters } from './time-filters.ts'
-import { CHOICE, type Inexact, isLater, preparePlaceholder } from './tree.ts'
+import { CHOICE, isLater, preparePlaceholder } from './tree.ts'
 import { boundedFilter, boundedOperators } from './work.ts'
 
 /** A string with placeholders, parsed: literal text and output expressions in turn. */
@@ -17,13 +18,25 @@ export interface Template {
   parts: (string | Value)[]
   /** Whether the text may be left out: it needs the engine `LATER_LANGUAGE.omission`. */
   omits?: true
-  /** A number with more digits than a number holds. What is stored goes on to run; `parseAuthored` refuses it. */
-  inexact?: string | undefined
+  /** What does not mean what it seems to. What is stored goes on to run; `parseAuthored` refuses it. */
+  doubt?: Doubt | undefined
 }
 
-/** A syntax error of a template; `message` is for the author of the workflow. */
+/** A syntax error of a template; `message` and `hint` are for the author of the workflow. */
 export class TemplateError extends Error {
   override readonly name = 'TemplateError'
+  readonly hint: string | undefined
+
+  constructor(message: string, hint?: string) {
+    super(message)
+    this.hint = hint
+  }
+}
+
+/** The message and the hint of a TemplateError, to spread into a problem. */
+export function syntaxProblem(error: unknown): { message: string; hint?: string } {
+  const { message, hint } = error as TemplateError
+  return hint === undefined ? { message } : { message, hint }
 }
 
 /** Whether a string holds a placeholder, or a tag, which is refused. */
@@ -69,13 +82,11 @@ export function parseTemplate(text: string): Template {
   return template
 }
 
-/** The same of a text that is validated: throws TemplateError also for a number that would be another one. */
+/** The same of a text that is validated: throws TemplateError also for what does not mean what it seems to. */
 export function parseAuthored(text: string): Template {
   const template = parseTemplate(text)
-  if (template.inexact === undefined) return template
-  throw new TemplateError(
-    `${template.inexact.slice(0, 50)} has more digits than a number holds: write it in quotes`,
-  )
+  if (template.doubt === undefined) return template
+  throw new TemplateError(template.doubt.message, template.doubt.hint)
 }
 
 function parse(text: string): Template {
@@ -83,14 +94,14 @@ function parse(text: string): Template {
     throw new TemplateError(`a text with placeholders may have at most ${EXPRESSION.template} characters`)
   if (bracketDepth(text) > EXPRESSION.brackets) throw new TemplateError('brackets are nested too deeply')
   try {
-    const inexact: Inexact = []
+    const doubts: Doubts = { inexact: [], filtered: [] }
     const parts = engine.parse(text).map((part) => {
-      if (part instanceof Output) return checked(part.value, inexact)
+      if (part instanceof Output) return checked(part.value, doubts)
       if (TypeGuards.isHTMLToken(part.token)) return part.token.getContent()
       throw new TemplateError('tags such as {% if %} are not supported: use {{ … }} only')
     })
     const written = parts.filter((part) => part !== '')
-    return { parts: written, ...(mayOmit(written) && { omits: true }), inexact: inexact[0] }
+    return { parts: written, ...(mayOmit(written) && { omits: true }), doubt: doubtIn(doubts) }
   } catch (error) {
     throw new TemplateError(foreignSign(text) ?? explain(error))
   }
@@ -108,8 +119,8 @@ export function explain(error: unknown): string {
 }
 
 /** Reads the operators. Throws an error for the author, also for `{{ a b }}`, which LiquidJS evaluates to b. */
-function checked(value: Value, inexact: Inexact): Value {
-  preparePlaceholder(value, inexact)
+function checked(value: Value, doubts: Doubts): Value {
+  preparePlaceholder(value, doubts)
   if (value.filters.length > EXPRESSION.filters)
     throw new TemplateError(`a placeholder may have ${EXPRESSION.filters} filters at most`)
   return value

@@ -1,5 +1,5 @@
 import { OMIT } from './omitted.ts'
-import { parseTemplate } from './template.ts'
+import { parseAuthored } from './template.ts'
 
 /** What an author has written in another language, and the same in this one. */
 export interface Translation {
@@ -32,6 +32,13 @@ const FILTERS: Record<string, string> = {
 export function translated(text: string): Translation | undefined {
   const candidates = [choice(text), earlyOmission(text), ...placeholders(text)]
   return candidates.find((one) => one !== undefined && one.better !== one.written && parses(one.better))
+}
+
+/** A placeholder with one more filter, such as `{{ x | escape }}`; an expression with operators in parentheses. */
+export function filteredBy(placeholder: string, filter: string): string {
+  const inner = placeholder.replace(/^\{\{-?\s*/, '').replace(/\s*-?\}\}$/, '')
+  const plain = `{{ ${inner} | ${filter} }}`
+  return parses(plain) ? plain : `{{ (${inner}) | ${filter} }}`
 }
 
 function choice(text: string): Translation | undefined {
@@ -92,7 +99,7 @@ const inOurs = (expression: string): string =>
 
 function parses(text: string): boolean {
   try {
-    parseTemplate(text)
+    parseAuthored(text)
     return true
   } catch {
     return false

@@ -1,7 +1,9 @@
 import { type Context, evalToken, type Token, TypeGuards, toValue, type Value } from 'liquidjs'
 import { EXPRESSION } from '../../shared/limits.ts'
+import { type Doubts, noteFilters } from './doubts.ts'
 import { DESCENDING } from './list-filters.ts'
 import { acceptsMissing, requireNone } from './omitted.ts'
+import { endOf, isInBrackets } from './token-ends.ts'
 import { holds } from './truth.ts'
 
 /**
@@ -32,38 +34,37 @@ const trees = new WeakMap<Tokens, Expression>()
 /** The tree of an expression that `prepare` has seen. */
 export const treeOf = (tokens: Tokens): Expression => trees.get(tokens)!
 
-/** The numbers of an expression that have more digits than a number holds, as they are written. */
-export type Inexact = string[]
-
 /**
  * Builds the trees of an expression and of all expressions in parentheses within it, and makes LiquidJS evaluate them.
  * Throws an error for the author.
  */
-function prepare(tokens: Tokens, inexact: Inexact): void {
+function prepare(tokens: Tokens, doubts: Doubts): void {
   const tree = treeFrom(tokens)
   trees.set(tokens, tree)
   tokens.evaluate = (context: Context, lenient?: boolean) => evaluate(tree, context, lenient ?? false)
-  for (const token of tokens.postfix) prepareWithin(token, inexact)
+  for (const token of tokens.postfix) prepareWithin(token, doubts)
 }
 
-function prepareWithin(token: Token | undefined, inexact: Inexact): void {
+function prepareWithin(token: Token | undefined, doubts: Doubts): void {
   if (!token) return
   if (TypeGuards.isFilteredValueToken(token)) {
     requireNone(token)
     sortDescending(token.filters)
-    prepare(token.initial, inexact)
+    prepare(token.initial, doubts)
+    noteFilters(token, doubts, token.end - 1)
     for (const { args } of token.filters)
-      for (const argument of args) prepareWithin(Array.isArray(argument) ? argument[1] : argument, inexact)
+      for (const argument of args) prepareWithin(Array.isArray(argument) ? argument[1] : argument, doubts)
   } else if (TypeGuards.isRangeToken(token)) {
-    prepareWithin(token.lhs, inexact)
-    prepareWithin(token.rhs, inexact)
+    prepareWithin(token.lhs, doubts)
+    prepareWithin(token.rhs, doubts)
   } else if (TypeGuards.isPropertyAccessToken(token)) {
-    prepareWithin(token.variable, inexact)
+    prepareWithin(token.variable, doubts)
     for (const segment of token.props) {
       if (isInBrackets(token, segment)) requireWhole(segment)
-      prepareWithin(segment, inexact)
+      prepareWithin(segment, doubts)
     }
-  } else if (TypeGuards.isNumberToken(token) && !isExact(token.getText())) inexact.push(token.getText())
+  } else if (TypeGuards.isNumberToken(token) && !isExact(token.getText()))
+    doubts.inexact.push(token.getText())
 }
 
 /** Whether a number has the value that is written: the last digits of a long one become zeros. */
@@ -80,29 +81,14 @@ function requireWhole(segment: Token): void {
   )
 }
 
-/** Whether a segment of a path is written in brackets; the path itself may be. */
-const isInBrackets = (path: Token, { input, begin }: Token): boolean =>
-  begin > path.begin && input.slice(path.begin, begin).trimEnd().endsWith('[')
-
-/** The end of a value; LiquidJS gives that of its first name for a path. */
-function endOf(token: Token): number {
-  if (!TypeGuards.isPropertyAccessToken(token)) return token.end
-  return Math.max(
-    token.end,
-    ...token.props.map((segment) => {
-      const end = endOf(segment)
-      return isInBrackets(token, segment) ? token.input.indexOf(']', end) + 1 : end
-    }),
-  )
-}
-
-/** Prepares a placeholder: its expression, and those in the arguments of its filters. Adds to `inexact`. */
-export function preparePlaceholder({ initial, filters }: Value, inexact: Inexact): void {
-  prepare(initial, inexact)
+/** Prepares a placeholder: its expression, and those in the arguments of its filters. Adds to `doubts`. */
+export function preparePlaceholder({ initial, filters }: Value, doubts: Doubts): void {
+  prepare(initial, doubts)
+  noteFilters({ initial, filters }, doubts)
   sortDescending(filters)
   for (const [index, filter] of filters.entries()) {
     for (const argument of filter.args)
-      prepareWithin(Array.isArray(argument) ? argument[1] : argument, inexact)
+      prepareWithin(Array.isArray(argument) ? argument[1] : argument, doubts)
     if (isOptionalDefault(filters, index)) acceptMissingArgument(filter)
   }
 }

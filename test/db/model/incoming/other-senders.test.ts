@@ -27,6 +27,19 @@ describe('a contact of the documented payload of', () => {
     deepEqual(fields, {})
     equal(skip, 'notification of ClickUp without the data of a record')
     deepEqual(fieldsOf({ history_items: [change] }), {})
+    // The action "Call webhook" of an automation sends the task itself.
+    const task = { id: '868djdyr0', name: 'Mend the mill', creator: 183, status_id: 'p9_x' }
+    const automation = {
+      auto_id: 'c38:main',
+      trigger_id: '40dd',
+      date: '2026-11-16T23:49:06Z',
+      payload: task,
+    }
+    deepEqual([fieldsOf(automation), mapped(automation).sender], [{}, 'ClickUp'])
+    deepEqual(mapPayload(automation, { ...settings, kind: 'tasks' }).fields, {
+      title: 'Mend the mill',
+      external_id: '868djdyr0',
+    })
   })
 
   it('SurveyMonkey is nobody: the name is that of the webhook', () => {
@@ -67,6 +80,17 @@ describe('a contact of the documented payload of', () => {
       job_title: 'Countess',
       do_not_contact: true,
     })
+    // The example of the documentation: a lead is a company.
+    const won = {
+      contact_name: 'Mr. Jones',
+      user_name: 'Grace Hopper',
+      updated_by_name: 'Grace Hopper',
+      lead_name: 'Analytical Engines',
+      status_label: 'Won',
+      note: '',
+    }
+    deepEqual(fieldsOf(event('opportunity', won)), {}, 'of an opportunity nobody')
+    deepEqual(fieldsOf(event('lead', { display_name: 'Analytical Engines', name: 'Analytical Engines' })), {})
     const call = { user_name: 'Grace Hopper', phone, direction: 'outbound', contact_id: 'cont' }
     deepEqual(fieldsOf(event('activity.call', call)), { phone })
     deepEqual(fieldsOf({ user_name: 'Ada Lovelace', email }), { ...ada, email }, 'of a form')
@@ -170,6 +194,16 @@ describe('a contact of the documented payload of', () => {
   it('Mollie is nobody: only an id', () => {
     const { skip } = mapped(parseBody(Buffer.from('id=tr_5B8cwPMGnU'), 'application/x-www-form-urlencoded'))
     equal(skip, 'notification of Mollie without the data of a record')
+    // Subscribed webhooks send events, with the object or without.
+    const event = {
+      resource: 'event',
+      id: 'event_GvJ8WHrp5isUdRub9CJyH',
+      type: 'payment-link.paid',
+      entityId: 'pl_qng5gbbv8NAZ5gpM5ZYgx',
+      createdAt: '2026-11-16T15:57:04.0Z',
+    }
+    const entity = { id: 'pl_qng5gbbv8NAZ5gpM5ZYgx', description: 'Bicycle tires', mode: 'live' }
+    for (const payload of [event, { ...event, _embedded: { entity } }]) equal(mapped(payload).skip, skip)
   })
 
   it('Gravity Forms is nobody, as its fields have numbers, and WPForms whom its names name', () => {

@@ -114,10 +114,10 @@ describe('placeholders', () => {
       }
       if (!failed) continue
       ok(failed instanceof NodeError)
-      const placeholders = template.match(/\{\{.*?\}\}/gs)!.join(' ')
+      const failing = template.match(/\{\{.*?\}\}/gs)!.at(-1)
       equal(
         failed.message,
-        `${placeholders}: the placeholder cannot be rendered; it reads a secret, so the reason is not shown`,
+        `${failing}: the placeholder cannot be rendered; it reads a secret, so the reason is not shown`,
       )
       deepEqual(failed.details, { path: '/a' })
     }
@@ -125,6 +125,32 @@ describe('placeholders', () => {
       () => renderTainted('{{ inputs.nope }} {{ secrets.jwt }}', { ...scope, secrets }),
       /undefined variable: inputs.nope/,
     )
+  })
+
+  it('name the placeholder that fails, not those beside it', () => {
+    throws(() => render('{{ inputs.n }}: {{ inputs.nope }} {{ inputs.text }}', scope), {
+      message: /^\{\{ inputs\.nope \}\}: undefined variable/,
+    })
+  })
+
+  it('lead a URL to no other path of its host', () => {
+    const url = (text: string, id: string) =>
+      render({ url: text }, { inputs: { id, base: 'https://x.test/a/../v1' } })
+    for (const id of ['..', '.', '../po?x=1', 'a/../../po', '%2e%2e', '..\\po', '.\t.'])
+      for (const text of ['https://x.test/echo/{{ inputs.id }}', 'https://x.test/echo/{{ inputs.id }}/lines'])
+        throws(() => url(text, id), /inputs\.id.*leads the URL to another path/, `${text} ${id}`)
+    throws(() => url('https://x.test/echo/.{{ inputs.id }}', '.'), /another path/)
+    throws(() => url('{{ inputs.base }}/echo/{{ inputs.id }}', '..'), /another path/)
+    throws(() => url('https://x.test/echo/{{ inputs.id | url_encode }}', '..'), /another path/)
+    for (const [text, id] of [
+      ['{{ inputs.id }}', 'https://x.test/a/../b'],
+      ['{{ inputs.base }}/{{ inputs.id }}', '7'],
+      ['https://x.test/../{{ inputs.id }}', 'a.b'],
+      ['https://x.test/q?path={{ inputs.id }}', '../po'],
+      ['https://x.test/{{ inputs.id }}', 'things?cursor=2'],
+      ['https://x.test/{{ inputs.id }}.pdf', '...'],
+    ] as const)
+      equal(typeof (url(text, id) as { url: string }).url, 'string', text)
   })
 
   it('cannot read prototypes', () => {

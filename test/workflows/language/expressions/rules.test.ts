@@ -27,7 +27,7 @@ describe('expressions', () => {
     })
 
   it('have a page that lists every filter', () => {
-    equal(RULES.length, 17)
+    equal(RULES.length, 18)
     const [, table = ''] = /## Filters\n([\s\S]*?)\n## /.exec(PAGE)!
     const listed = [...table.matchAll(/^\| .* \| (.*) \|$/gm)].flatMap(([, names]) =>
       [...names!.matchAll(/`(\w+)`/g)].map(([, name]) => name!),
@@ -123,6 +123,7 @@ describe('expressions', () => {
       ['inputs.n ==', /a value is missing at the end/],
       ['(inputs.n', /unbalanced parentheses/],
       ['"abc" | plus: 1', /"abc" is no number/],
+      ['"2,5" | to_integer', /"2,5" is no number/],
       ['inputs.deals | sum: "amout"', /no item of the list has the field amout/],
       ['inputs.day | add_time: 1, "fortnights"', /minutes, hours, days, weeks, months, years/],
       ['inputs.n | divided_by: 0', /divides by zero/],
@@ -140,6 +141,13 @@ describe('expressions', () => {
     for (const text of ['1 == -9007199254740993', 'inputs.n | plus: 9007199254740993', '(9007199254740993)'])
       throws(() => new Texts().references(`{{ ${text} }}`), /write it in quotes/, text)
     deepEqual(new Texts().references('{{ 9007199254740991 }}'), [])
+  })
+
+  it('go on to apply a filter to all before it, which only a validation refuses', () => {
+    equal(render('{{ inputs.n > 3 ? inputs.n : 1 | times: 2 }}', { inputs: { n: 5 } }), 10)
+    equal(render('{{ inputs.n == nil | default: "none" }}', { inputs: { n: 5 } }), false)
+    for (const text of ['inputs.n > 3 ? inputs.n : 1 | times: 2', '(inputs.n > 3 | plus: 1)'])
+      throws(() => new Texts().references(`{{ ${text} }}`), /without parentheses/, text)
   })
 
   it('list what they read in parentheses, choices and arguments', () => {

@@ -7,7 +7,8 @@ import { calendly } from './calendly.ts'
 import { callrail } from './callrail.ts'
 import { chargebee } from './chargebee.ts'
 import { chatwoot } from './chatwoot.ts'
-import { clickup } from './clickup.ts'
+import { clickup, clickupAutomation } from './clickup.ts'
+import { close, closeVariants } from './close.ts'
 import { customerio } from './customerio.ts'
 import { dialpad } from './dialpad.ts'
 import { dropboxSign } from './dropboxsign.ts'
@@ -104,7 +105,10 @@ export const ALL_SENDERS: readonly Sender[] = [
   dialpad,
   pandadoc,
   callrail,
+  clickupAutomation,
   clickup,
+  ...closeVariants,
+  close,
   monday,
   mollie,
   surveymonkey,
