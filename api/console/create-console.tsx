@@ -214,10 +214,8 @@ function viewOf(
       }
       return current(answer)
     },
-    upload: async (to, type, { bytes }) =>
-      current(
-        await inside(to, { method: 'PUT', upload: { type, bytes }, headers: headersOf(ctx, view, 'PUT') }),
-      ),
+    upload: async (to, type, { bytes }, method = 'PUT') =>
+      current(await inside(to, { method, upload: { type, bytes }, headers: headersOf(ctx, view, method) })),
     async read<T>(from: string) {
       const answer = await view.call('GET', from)
       if (answer.status >= 400) throw new Refused(answer)

@@ -63,7 +63,7 @@ export interface View {
    */
   call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<WholeAnswer>
   /** Sends a file to an operation that accepts one of this type. Throws as `call`. */
-  upload(path: string, type: string, file: FormFile): Promise<WholeAnswer>
+  upload(path: string, type: string, file: FormFile, method?: 'PUT' | 'POST'): Promise<WholeAnswer>
   /** The body of a GET. Throws Refused. */
   read<T>(path: string): Promise<T>
   /** As `read`, for a part of a page that not everybody may see: undefined if the role does not allow it. */
