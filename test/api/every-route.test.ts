@@ -40,6 +40,9 @@ describe('every route', () => {
     await suite.db.asOwner(async (client) => {
       mine = await fillEveryTable(client)
       other = await fillEveryTable(client)
+      // The scopes of their operations depend on it.
+      const mapping = JSON.stringify({ mode: 'automatic', rules: [] })
+      await client.query('update incoming_webhooks set field_mapping = $1', [mapping])
       // Rows derived from the catalogue, with a plan that does not limit the test.
       await client.query(
         "update organizations set plan = 'enterprise', limits = '{}', settings = '{}', env = '{}'",
