@@ -11,8 +11,9 @@ import type { SecretsKey } from '../db/process/seal.ts'
 import { belowNode, belowRun, reportRunEnd, traceNode } from '../db/process/traces/runs.ts'
 import { startErrorWorkflow } from '../db/runs/error-workflow.ts'
 import { findKeptLoop, findTurn, listItems, listResults } from '../db/runs/loops.ts'
-import { cancelWaits, endFamily, mayBeFollowed } from '../db/runs/moves/ends.ts'
+import { cancelWaits, endFamily, mayBeFollowed, requestCancel } from '../db/runs/moves/ends.ts'
 import { recordSegment } from '../db/runs/moves/segments.ts'
+import { overtakenBy } from '../db/runs/overtaken.ts'
 import { listCreated } from '../db/runs/state.ts'
 import { storageExceeded } from '../db/storage/usage.ts'
 import type { Happened, SegmentAnswer, SegmentInput } from '../workflows/bundle/protocol.ts'
@@ -85,6 +86,7 @@ export async function commitSegment(
   const loaded = await loadSegment(tx, input, temporalRun)
   if (!loaded || 'commands' in loaded) return loaded
   const { behind, segment } = loaded
+  await cancelIfOvertaken(tx, loaded.state)
   const work = await beginWork(tx, deps, { ...input, segment }, temporalRun, loaded.state)
   if (!behind) reportDelay(work)
   const { answers, children, hasWaits } = await readAnswers(tx, work.state, work.happened)
@@ -97,6 +99,16 @@ export async function commitSegment(
   if (behind) result.answer.segment = segment
   await writeResult(work, result, hasWaits || result.waits.length > 0)
   return result.answer
+}
+
+/** A run that begins may have been overtaken by an event of its `cancel_on`. */
+async function cancelIfOvertaken(tx: Tenant, { run }: RunState): Promise<void> {
+  if (run.temporal_run_id !== null || !run.cancel_on || run.cancel_requested_at !== null) return
+  const reason = await overtakenBy(tx, run.id)
+  if (reason === undefined) return
+  await requestCancel(tx, run.id, reason)
+  run.cancel_requested_at = new Date().toISOString()
+  run.cancel_reason = reason
 }
 
 /** A run that begins while its organization is full would store more: it fails. One that has begun goes on. */

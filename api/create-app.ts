@@ -24,6 +24,8 @@ import { createTogether } from './incoming/together.ts'
 import { handleMails } from './mails/handle-mails.ts'
 import { createMcp } from './mcp/handler.ts'
 import { MCP_PATH } from './mcp/openapi.ts'
+import { agentRealm } from './mcp/realm.ts'
+import { createOAuthEndpoints } from './oauth/endpoints.ts'
 import { sessionV1Realm, v1Realm } from './v1/realm.ts'
 import { routes } from './v1/route-table.ts'
 
@@ -31,7 +33,8 @@ import { routes } from './v1/route-table.ts'
 export function createApp(deps: AppDeps): Koa {
   const keys = v1Realm(deps)
   const v1 = createGateway(deps, keys)
-  const mcp = createMcp(deps, keys, v1)
+  const mcp = createMcp(deps, agentRealm(deps, keys), v1)
+  const oauth = createOAuthEndpoints(deps)
   const gate = createSessionGate(deps)
   const app = createGateway(deps, appRealm(deps, gate))
   const v1BySession = createGateway(deps, sessionV1Realm(gate))
@@ -72,6 +75,7 @@ export function createApp(deps: AppDeps): Koa {
     if (path.startsWith('/approvals/')) return handleApproval(ctx, path, deps)
     if (path.startsWith('/mails/')) return handleMails(ctx, path, deps)
     if (path.startsWith('/webhooks/incoming/')) return handleIncoming(ctx, incoming, path, search)
+    if (oauth.serves(path)) return oauth.answer(ctx, path)
     if (console.serves(path)) return console.answer(ctx, path, search)
     const page = Object.hasOwn(pages, path) ? pages[path] : reference(path)
     if (!page) throw new AppError('not_found', 'the path does not exist', { hint: 'see /docs' })

@@ -12,6 +12,7 @@ import type { ApiConfig } from './config.ts'
 import type { KnownWorkflows } from './http/known-workflows.ts'
 import type { RunEnds } from './http/run-ends.ts'
 import type { Slots } from './http/slots.ts'
+import type { ClientDocuments } from './oauth/client-documents.ts'
 
 /** The dependencies of the API: `main.ts` builds them, `createApp` passes them to every handler. */
 export interface AppDeps {
@@ -39,6 +40,8 @@ export interface AppDeps {
   queryVectors: QueryVectors
   /** Fetches documents of the knowledge base from URLs. */
   fetchFile: FetchFile
+  /** Clients of OAuth that are described by a document. */
+  clientDocuments: ClientDocuments
   metrics: Metrics
   /** Absent if traces are not configured. */
   traces?: Traces | undefined

@@ -32,6 +32,7 @@ import { RunEnds } from './http/run-ends.ts'
 import { createHttpServer } from './http/server.ts'
 import { documentSlots, nodeTestSlots, streamSlots } from './http/slots.ts'
 import { inTurns } from './http/turns.ts'
+import { ClientDocuments } from './oauth/client-documents.ts'
 
 /** A request that cannot get a PostgreSQL connection within this time gets 503. */
 const MAX_WAIT_MS = 4_000
@@ -70,6 +71,7 @@ async function main(): Promise<void> {
   db.sent.reportTo((bytes) => addWritten(db.system, bytes))
   const compute = new Compute(createThreads((task) => metrics.threadTasks.inc({ task })))
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const fetchFile = createFetchFile(egress)
   const embeddings = createEmbeddings(egress, () => metrics.embeddingRequests.inc())
   const stopping = new AbortController()
   const app = createApp({
@@ -80,7 +82,8 @@ async function main(): Promise<void> {
     files: new FileStore({ storage, keys, log }),
     runEnds,
     compute,
-    fetchFile: createFetchFile(egress),
+    fetchFile,
+    clientDocuments: new ClientDocuments(fetchFile),
     queryVectors: new QueryVectors(keys, embeddings),
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),

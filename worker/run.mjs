@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
-import { createRequire } from 'node:module'
-import { join } from 'node:path'
+import { createRequire, SourceMap } from 'node:module'
+import { dirname, join, resolve } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 /**
@@ -114,11 +114,49 @@ function removeOld() {
   }
 }
 
+/**
+ * Has stacks name the sources of what is compiled. Node.js would do it by `process.setSourceMapsEnabled`, but reads the
+ * maps of all packages too, and all at the start: a sixth of its CPU time. These are read with the first stack.
+ */
+function nameSources(folder) {
+  const own = pathToFileURL(folder).href
+  const maps = new Map()
+  const mapOf = (file) => {
+    if (!maps.has(file)) maps.set(file, new SourceMap(JSON.parse(readFileSync(`${file}.map`, 'utf8'))))
+    return maps.get(file)
+  }
+  const place = (text, url, line, column) => {
+    if (!url.startsWith(own)) return text
+    try {
+      const file = fileURLToPath(url)
+      const { originalSource, originalLine, originalColumn } = mapOf(file).findEntry(line - 1, column - 1)
+      return `${resolve(dirname(file), originalSource)}:${originalLine + 1}:${originalColumn + 1}`
+    } catch {
+      return text
+    }
+  }
+  Error.prepareStackTrace = (error, frames) =>
+    headOf(error) +
+    frames.map((frame) => `\n    at ${`${frame}`.replace(/(file:[^()]+):(\d+):(\d+)/, place)}`).join('')
+}
+
+/** What a stack begins with. */
+function headOf(error) {
+  try {
+    return Error.prototype.toString.call(error)
+  } catch {
+    return 'Error'
+  }
+}
+
 const folder = await compiled()
 const entry = process.argv[2]
 if (entry) {
-  if (!folder) (await import('tsx/esm/api')).register()
-  process.setSourceMapsEnabled(true)
+  if (folder) nameSources(folder)
+  else {
+    ;(await import('tsx/esm/api')).register()
+    process.setSourceMapsEnabled(true)
+  }
   // The entry finds its arguments where they are without this file.
   process.argv.splice(1, 1)
   await import(pathToFileURL(folder ? join(folder, entry.replace(/ts$/, 'mjs')) : join(ROOT, entry)).href)

@@ -40,10 +40,12 @@ export interface WorkersOptions extends ConnectionOptions {
 const CANCEL_MS = 2_000
 
 /**
- * How long the tasks of a dead worker's runs stay in its sticky queue, before any worker may take them. As in
- * Temporal's SDKs for Go and Java. Interrupted deliveries are found in their rows.
+ * How long the tasks of a dead worker's runs stay in its sticky queue, before any worker may take them. A call whose
+ * heartbeats have ended is made again some nine seconds after a kill, and its result would wait for so long once more:
+ * Temporal holds the queue for alive for ten seconds. Live workers take a task within half a second (`run-capacity.ts`).
+ * Interrupted deliveries are found in their rows.
  */
-const STICKY = '5 seconds'
+const STICKY = '3 seconds'
 
 /** Bounded by memory: a cached workflow takes some 60 KiB. */
 const CACHED_WORKFLOWS = 1_000

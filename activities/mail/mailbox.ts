@@ -1,6 +1,6 @@
 import { connect as connectTcp } from 'node:net'
 import { connect as connectTls } from 'node:tls'
-import { ImapFlow, type ImapFlowError, type ImapTransport } from 'imapflow'
+import type { ImapFlow, ImapFlowError, ImapTransport } from 'imapflow'
 import type { RawMail } from '../../db/model/incoming/mail.ts'
 import type { MailSource } from '../../db/model/incoming/source.ts'
 import {
@@ -55,6 +55,8 @@ export function createMailboxes(options: EgressOptions, times: Partial<typeof TI
     const refusal = guard.refusal(source.host)
     if (refusal) throw new NodeError('egress_refused', refusal.message)
     const explain = explainer(source, new Redactor([password]), connectMs)
+    // With the first mailbox: its tables of characters are a part of a process's start that few need.
+    const { ImapFlow } = await import('imapflow')
     const client = new ImapFlow({
       host: source.host,
       port: source.port,

@@ -21,6 +21,8 @@ export function scopesOfEvents(patterns: readonly string[]): Scope[] {
 
 function scopesOf({ subject }: CatalogueEvent): Scope[] {
   if (subject === 'webhook') return []
+  // The record of a membership is of any kind.
+  if (subject === 'list_membership') return kindNames.map((name): Scope => `${name}:read`)
   const kind = kindNames.find((name) => RECORD_KINDS[name] === subject)
   // Other events contain results of a run, so they need the scope that reads the run.
   return [kind ? `${kind}:read` : 'workflows:run']

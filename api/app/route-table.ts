@@ -1,5 +1,6 @@
 import type { AppRoute } from '../http/route.ts'
 import { auditLogRoutes } from './audit-log.ts'
+import { grantRoutes } from './grants.ts'
 import { invitationRoutes } from './invitations.ts'
 import { keyRoutes } from './keys.ts'
 import { mailSuppressionRoutes } from './mail-suppressions.ts'
@@ -27,6 +28,7 @@ export const appRoutes: AppRoute[] = [
   ...auditLogRoutes,
   ...usageRoutes,
   ...keyRoutes,
+  ...grantRoutes,
   ...secretRoutes,
   ...mailSuppressionRoutes,
   ...webhookRoutes,

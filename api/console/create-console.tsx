@@ -91,12 +91,13 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
       requireOwnForm(ctx, deps)
       view.form = await readForm(ctx, route.takesFile)
     }
-    if (!view.session && !route.isPublic) return askToSignIn(view, ctx)
+    if (!view.session && !route.isPublic) return askToSignIn(view, ctx, route)
     if (view.session && route.formOf) requireOperation(view.session.role, route.formOf)
     try {
       return await route.handler(view)
     } catch (error) {
-      if (error instanceof SessionEnded) return askToSignIn(view, ctx)
+      if (error instanceof SessionEnded) return askToSignIn(view, ctx, route)
+      if (error instanceof StaleForm && route.reopens) return { redirect: route.reopens(view) }
       if (error instanceof StaleForm) return resumePage(view, view.session!, path, view.form.typed())
       if (error instanceof Refused) return errorPage(view, error.answer)
       throw error
@@ -106,14 +107,12 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
   }
 
   /** A form keeps what was typed: it is sent again after the sign-in. */
-  async function askToSignIn(view: View, ctx: Koa.Context): Promise<Shown> {
+  async function askToSignIn(view: View, ctx: Koa.Context, route: ConsoleRoute): Promise<Shown> {
+    if (ctx.method === 'POST' && route.reopens) return signInBefore(route.reopens(view))
     if (ctx.method === 'POST')
       return signInPage(view, { next: view.path, kept: view.form.typed(), status: 401, hasEnded: true })
     if (ctx.get('Sec-Fetch-Site') === 'cross-site') return ownNavigation
-    return {
-      redirect:
-        view.path === '/' ? '/sign-in' : `/sign-in?next=${encodeURIComponent(view.path + ctx.search)}`,
-    }
+    return view.path === '/' ? { redirect: '/sign-in' } : signInBefore(view.path + ctx.search)
   }
 
   async function answer(ctx: Koa.Context, path: string, search: string): Promise<void> {
@@ -124,7 +123,7 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
       ctx.state.route = ASSETS
       return asset.send(ctx)
     }
-    setPolicies(ctx)
+    setPolicies(ctx, path)
     let view = viewOf(deps, realms, ctx, { path, search, caller: undefined })
     let shown: Shown
     try {
@@ -151,6 +150,8 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
 
   return { serves: (path) => path.startsWith(ASSETS) || places.has(path.split('/')[1]), answer }
 }
+
+const signInBefore = (next: string): Shown => ({ redirect: `/sign-in?next=${encodeURIComponent(next)}` })
 
 /** The cookie of a session that has ended would count as a wrong credential with each page. */
 function forgetSession(ctx: Koa.Context, { config }: AppDeps): void {
@@ -213,10 +214,8 @@ function viewOf(
       }
       return current(answer)
     },
-    upload: async (to, type, { bytes }) =>
-      current(
-        await inside(to, { method: 'PUT', upload: { type, bytes }, headers: headersOf(ctx, view, 'PUT') }),
-      ),
+    upload: async (to, type, { bytes }, method = 'PUT') =>
+      current(await inside(to, { method, upload: { type, bytes }, headers: headersOf(ctx, view, method) })),
     async read<T>(from: string) {
       const answer = await view.call('GET', from)
       if (answer.status >= 400) throw new Refused(answer)

@@ -16,14 +16,25 @@ const CONTENT_SECURITY_POLICY = [
   'trusted-types agx',
 ].join('; ')
 
+/** The pages that other sites open in a window of theirs, to connect an assistant: it must stay theirs to the end. */
+const OPENED_BY_OTHERS = /^\/(?:oauth\/|sign-in$)/
+
 /** `same-origin`: with `no-referrer` browsers would send `Origin: null` with the forms. */
-export function setPolicies(ctx: Koa.Context): void {
+export function setPolicies(ctx: Koa.Context, path: string): void {
   ctx.set({
     'Content-Security-Policy': CONTENT_SECURITY_POLICY,
     'Referrer-Policy': 'same-origin',
-    'Cross-Origin-Opener-Policy': 'same-origin',
+    'Cross-Origin-Opener-Policy': OPENED_BY_OTHERS.test(path) ? 'unsafe-none' : 'same-origin',
     'X-Robots-Tag': 'noindex',
   })
+}
+
+/** The policy of a page whose form leads to another address: browsers hold redirects of a form against it, too. */
+export function policyWithFormTarget(url: string): string {
+  const { protocol, origin, hostname } = new URL(url)
+  // A scheme of a program has no origin, and the policy cannot name an address of IPv6.
+  const source = origin === 'null' || hostname.startsWith('[') ? protocol : origin
+  return CONTENT_SECURITY_POLICY.replace("form-action 'self'", `form-action 'self' ${source}`)
 }
 
 /**

@@ -2,7 +2,9 @@ import { accountRoutes } from './pages/account.tsx'
 import { accountPages } from './pages/account-page.tsx'
 import { analyticsPages } from './pages/analytics.tsx'
 import { analyticsExplorePages } from './pages/analytics-explore.tsx'
+import { assistantPages } from './pages/assistants.tsx'
 import { auditLogPages } from './pages/audit-log.tsx'
+import { authorizePages } from './pages/authorize.tsx'
 import { customFieldPages } from './pages/custom-fields.tsx'
 import { dealBoardPages } from './pages/deal-board.tsx'
 import { deletedRecordPages } from './pages/deleted-records.tsx'
@@ -103,6 +105,8 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...mailSuppressionPages,
   ...accountPages,
   ...keyPages,
+  ...assistantPages,
+  ...authorizePages,
   ...incomingPages,
   ...incomingLogPages,
   ...outgoingPages,

@@ -13,6 +13,11 @@ export interface ConsoleRoute {
   isPublic?: true
   /** The operation of its form: who may not call it gets no form to fill in. */
   formOf?: string
+  /**
+   * The address of the page of its form, for one that must be read again if the session ended or changed. Other forms
+   * are kept, and sent again.
+   */
+  reopens?(view: View): string
   /** Its form may have a file. */
   takesFile?: true
   handler(view: View): Promise<Shown>
@@ -58,7 +63,7 @@ export interface View {
    */
   call(method: Method, path: string, body?: unknown, headers?: Record<string, string>): Promise<WholeAnswer>
   /** Sends a file to an operation that accepts one of this type. Throws as `call`. */
-  upload(path: string, type: string, file: FormFile): Promise<WholeAnswer>
+  upload(path: string, type: string, file: FormFile, method?: 'PUT' | 'POST'): Promise<WholeAnswer>
   /** The body of a GET. Throws Refused. */
   read<T>(path: string): Promise<T>
   /** As `read`, for a part of a page that not everybody may see: undefined if the role does not allow it. */

@@ -127,6 +127,13 @@ const GROUPS: SettingsGroup[] = [
         about: 'What programs send to be let in, and what each may do.',
         operation: 'listKeys',
       },
+      {
+        href: '/settings/assistants',
+        label: 'Connected assistants',
+        icon: 'users',
+        about: 'Assistants that people have connected by signing in, and what each may do.',
+        operation: 'listGrants',
+      },
     ],
   },
   {

@@ -2,6 +2,7 @@ import type { IncomingMessage } from 'node:http'
 import { LRUCache } from 'lru-cache'
 import { findKeyHolders, isSameHolder, type KeyHolder, noteKeyUse } from '../../db/access/keys.ts'
 import { flawOfKey, hashKey } from '../../db/model/access/key-format.ts'
+import { ACCESS_PREFIX } from '../../db/model/access/oauth-format.ts'
 import { AppError } from '../../db/model/errors.ts'
 import type { System } from '../../db/postgres/tenancy.ts'
 import type { AppDeps } from '../deps.ts'
@@ -50,8 +51,8 @@ export class KeyAuthentication {
    * credential: unknown, revoked, expired and not allowed from this address are indistinguishable.
    */
   async authenticate(request: IncomingMessage): Promise<KeyCaller> {
-    const key = keyIn(request)
-    const flaw = key === undefined ? unreadable(request) : flawOfKey(key)
+    const key = bearerOf(request)
+    const flaw = key === undefined ? unreadable(request) : (flawOfToken(key) ?? flawOfKey(key))
     if (key === undefined || flaw) throw unauthorized(flaw)
     const holder = await this.findHolder(key)
     const hash = hashKey(key).toString('hex')
@@ -69,7 +70,7 @@ export class KeyAuthentication {
 
   /** The caller as of the key's last look-up, if that look-up would also authenticate a request from this address. */
   presume(request: IncomingMessage): Presumed | undefined {
-    const key = keyIn(request)
+    const key = bearerOf(request)
     const hash = key && hashKey(key)
     const found = hash && this.lastFound.get(hash.toString('hex'))
     if (!found || !isAllowedFrom(request, found.holder, this.deps)) return undefined
@@ -78,7 +79,9 @@ export class KeyAuthentication {
   }
 }
 
-const keyIn = ({ headers }: IncomingMessage) => BEARER.exec(headers.authorization ?? '')?.[1]
+/** The credential of the header `Authorization: Bearer …`. */
+export const bearerOf = ({ headers }: IncomingMessage): string | undefined =>
+  BEARER.exec(headers.authorization ?? '')?.[1]
 
 const callerOf = (holder: KeyHolder): KeyCaller => ({
   type: 'key',
@@ -95,6 +98,12 @@ const NOT_ACCEPTED =
 
 const unauthorized = (hint: string | undefined) =>
   new AppError('unauthorized', 'missing or invalid API key', hint ? { hint } : {})
+
+/** The tokens of OAuth are for /mcp, where they are accepted before. */
+const flawOfToken = (key: string) =>
+  key.startsWith(ACCESS_PREFIX)
+    ? 'an access token of OAuth is accepted at /mcp only: send an API key'
+    : undefined
 
 /** The hint for a request without a readable key. */
 function unreadable({ headers, url = '' }: IncomingMessage): string {

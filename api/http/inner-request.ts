@@ -42,8 +42,8 @@ export interface Inside {
   purpose: 'tool call' | 'console call'
 }
 
-/** The headers of the outer request that describe its client, and so hold for the inner one too. */
-const INHERITED = ['x-forwarded-for', 'traceparent', 'user-agent']
+/** The headers of the outer request that describe its client and address, and so hold for the inner one too. */
+const INHERITED = ['host', 'x-forwarded-for', 'traceparent', 'user-agent']
 
 /** Makes contexts for requests that never had a connection of their own. */
 const koa = new Koa()

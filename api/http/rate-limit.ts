@@ -2,6 +2,7 @@ import type Koa from 'koa'
 import type { LimitWindows, Taken } from '../../db/access/limits.ts'
 import { limitOf, type Subscription } from '../../db/access/plans.ts'
 import { AppError } from '../../db/model/errors.ts'
+import type { GrantCaller } from '../oauth/authenticate.ts'
 import type { KeyCaller } from './auth.ts'
 import type { Caller } from './scopes.ts'
 
@@ -10,17 +11,29 @@ export const WINDOW_SECONDS = 60
 /** A rate-limit window that counts a request. */
 interface Counted {
   /** The name of the limit in headers and errors. */
-  policy: 'key' | 'user' | 'address' | 'organization'
+  policy: 'key' | 'grant' | 'user' | 'address' | 'organization'
   subject: string
   limit: number
 }
 
 /** Counts a request in the windows of the key and the organization, and sets the headers. Throws rate_limited. */
 export const limitKey = (ctx: Koa.Context, caller: KeyCaller, windows: LimitWindows): Promise<void> =>
+  limitCredential(ctx, caller, { policy: 'key', id: caller.id }, windows)
+
+/** Counts a request of an assistant, whose grant has the limit of a key. Throws rate_limited. */
+export const limitGrant = (ctx: Koa.Context, caller: GrantCaller, windows: LimitWindows): Promise<void> =>
+  limitCredential(ctx, caller, { policy: 'grant', id: caller.grantId }, windows)
+
+const limitCredential = (
+  ctx: Koa.Context,
+  caller: Subscribed,
+  { policy, id }: { policy: 'key' | 'grant'; id: string },
+  windows: LimitWindows,
+): Promise<void> =>
   limitIn(ctx, windows, caller.organization.id, [
     {
-      policy: 'key',
-      subject: `key:${caller.id}`,
+      policy,
+      subject: `${policy}:${id}`,
       limit: limitOf(subscriptionOf(caller), 'requests_per_minute_per_key'),
     },
     ofOrganization(caller),

@@ -6,11 +6,16 @@ import { AppError } from '../../db/model/errors.ts'
 
 export { allows, SCOPES, type Scope } from '../../db/model/access/scopes.ts'
 
-/** The caller: an API key (on /v1) or a user with a session (on /app and /app/v1). */
+/**
+ * The caller: an API key (on /v1 and /mcp), a user with a session (on /app and /app/v1), or an assistant of a user (on
+ * /mcp).
+ */
 export interface Caller {
   type: 'key' | 'user'
   id: string
   name: string
+  /** The grant of the user by which an assistant acts. */
+  grantId?: string
   organization: {
     id: string
     name: string
@@ -46,13 +51,16 @@ export function scopeNamed(name: string): Scope {
  * `request.requireScopes` instead.
  */
 export function requireScopes(
-  caller: Pick<Caller, 'scopes' | 'type'> | undefined,
+  caller: Pick<Caller, 'scopes' | 'type' | 'grantId'> | undefined,
   needed: readonly Scope[],
 ): void {
   for (const scope of needed)
     if (!caller || !allows(caller.scopes, scope))
-      throw new AppError(
-        'insufficient_scope',
-        `the ${caller?.type === 'user' ? 'role' : 'key'} lacks the scope ${scope}`,
-      )
+      throw new AppError('insufficient_scope', `the ${nameOf(caller)} lacks the scope ${scope}`)
+}
+
+/** What has the scopes of a caller. */
+function nameOf(caller: Pick<Caller, 'type' | 'grantId'> | undefined): string {
+  if (caller?.grantId !== undefined) return 'grant'
+  return caller?.type === 'user' ? 'role' : 'key'
 }

@@ -19,7 +19,7 @@ export async function staticAnswer(
 ): Promise<StaticAnswer> {
   const identity = Buffer.from(content)
   const hash = createHash('sha256').update(identity).digest('base64url').slice(0, 22)
-  const encodings = { br: await toBrotli(identity), gzip: await promisify(gzip)(identity), identity }
+  const encodings = { br: await toBrotli(identity), gzip: await promisify(gzip)(identity, BEST), identity }
   return {
     hash,
     send(ctx) {
@@ -42,6 +42,9 @@ export async function staticAnswer(
 
 /** Brotli before gzip: browsers accept both, but list gzip first. */
 const PREFERENCE = ['br', 'gzip', 'identity'] as const
+
+/** Once per process: 1 % smaller than the default. */
+const BEST = { level: 9 }
 
 /**
  * Measured on the bundle of the reference (3.6 MB): quality 5 gives 906 KB in 0.2 s, 9 gives 876 KB in 0.7 s, the

@@ -123,7 +123,7 @@ function genericArguments(name: ToolName, own: readonly Operation[]) {
       ...(related && {
         related_to: {
           type: 'object',
-          description: 'Only records that are associated with this one.',
+          description: 'Only records associated with this one.',
           properties: { kind: { type: 'string', enum: records }, id: { type: 'string' } },
           required: ['kind', 'id'],
         },
@@ -142,9 +142,7 @@ function genericArguments(name: ToolName, own: readonly Operation[]) {
 const UNSHOWN = ['offset']
 
 const parentNote = (argument: string) =>
-  argument === 'entity'
-    ? 'The kind of record that a custom field belongs to.'
-    : `If the kind is below it: ${argument}.`
+  argument === 'entity' ? 'The kind of record of a custom field.' : `For kinds below it: ${argument}.`
 
 const FIELDS = {
   type: 'object',

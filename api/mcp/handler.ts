@@ -8,10 +8,10 @@ import { nextTurn } from '../../workflows/shared/turns.ts'
 import type { AppDeps } from '../deps.ts'
 import { parseJson, readBody, requireJson } from '../http/body.ts'
 import { answerError, methodNotAllowed } from '../http/errors.ts'
-import type { Gateway, Realm } from '../http/gateway.ts'
+import type { Gateway } from '../http/gateway.ts'
 import { requestInside } from '../http/inner-request.ts'
-import type { Route } from '../http/route.ts'
 import type { Caller } from '../http/scopes.ts'
+import { issuerOf, resourceMetadataUrl } from '../oauth/issuer.ts'
 import { callTool, type ToolDeps } from './call-tool.ts'
 import { complete } from './completions.ts'
 import { createConfirmations } from './confirm.ts'
@@ -21,6 +21,7 @@ import { requireKnownOrigin } from './known-origin.ts'
 import { MCP_PATH } from './openapi.ts'
 import { type Operation, toOperations, visibleTo } from './operations.ts'
 import { getPrompt, listPrompts } from './prompts.ts'
+import type { AgentRealm } from './realm.ts'
 import { listResources, listResourceTemplates, readResource } from './resources.ts'
 
 const INSTRUCTIONS = `Business records (${kindNames.join(', ')}), durable workflows, a knowledge base and analytics of one organization.
@@ -48,13 +49,13 @@ function offerOf(visible: Operation[]): Offer {
 
 /**
  * The Model Context Protocol at /mcp: revision 2026-07-28, and clients of 2025-11-25 and before. It has no session, so
- * any process answers any request. Keys, scopes, limits and errors are those of `realm`; tools execute its operations.
+ * any process answers any request. Keys, tokens and limits are those of `realm`; tools execute the operations of /v1.
  * A message takes milliseconds of the event loop, before and after its operation: of those that come together, one has
  * each turn, so that other requests come between.
  */
 export function createMcp(
   deps: AppDeps,
-  realm: Realm<Route>,
+  realm: AgentRealm,
   gateway: Gateway,
 ): (ctx: Koa.Context) => Promise<void> {
   const { operations } = toOperations(realm.routes)
@@ -120,9 +121,9 @@ export function createMcp(
     ctx.state.route = MCP_PATH
     try {
       requireKnownOrigin(ctx, deps)
-      const caller = (await realm.authenticate(ctx, undefined))!
+      const caller = await realm.authenticate(ctx)
       ctx.state.organization = caller.organization.id
-      await realm.limit?.(ctx, caller)
+      await realm.limit(ctx, caller)
       if (ctx.method !== 'POST') throw methodNotAllowed(ctx, ['POST'])
       requireJson(ctx.req)
       const body = parseJson(await readBody(ctx.req))
@@ -132,7 +133,7 @@ export function createMcp(
         })
       const authInfo: AuthInfo = {
         token: '',
-        clientId: caller.id,
+        clientId: caller.grantId ?? caller.id,
         scopes: [...caller.scopes],
         extra: { ctx, caller },
       }
@@ -155,10 +156,20 @@ const CODES: Partial<Record<ErrorType, number>> = {
 }
 
 /** Responds with the status and headers of /v1; the body is a JSON-RPC error with the error of /v1 as `data`. */
-function answerProtocolError(ctx: Koa.Context, error: unknown, { log }: AppDeps): void {
+function answerProtocolError(ctx: Koa.Context, error: unknown, deps: AppDeps): void {
+  const { log } = deps
   answerError(ctx, error, ctx.state.requestId, log)
+  if (ctx.status === 401) ctx.set('WWW-Authenticate', challengeFor(ctx, deps))
   const { error: shown } = ctx.body as { error: { type: ErrorType; message: string } }
   const isSyntax = shown.message.startsWith('the body is not valid JSON')
   const code = isSyntax ? PARSE_ERROR : (CODES[shown.type] ?? REFUSED)
   ctx.body = { jsonrpc: '2.0', id: null, error: { code, message: shown.message, data: shown } }
+}
+
+/** Tells clients that can sign a person in where to begin (RFC 9728); `error` only to those that sent a credential. */
+function challengeFor({ req: { headers } }: Koa.Context, deps: AppDeps): string {
+  const issuer = issuerOf(deps, headers.host)
+  if (!issuer) return 'Bearer'
+  const invalid = headers.authorization === undefined ? '' : 'error="invalid_token", '
+  return `Bearer ${invalid}resource_metadata="${resourceMetadataUrl(issuer)}"`
 }

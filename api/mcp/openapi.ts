@@ -39,7 +39,7 @@ export const mcpOperation = {
   operationId: 'callMcp',
   tags: ['Agents'],
   summary: 'Send a message of the Model Context Protocol',
-  description: `Streamable HTTP without sessions: revision ${REVISION}, and clients of 2025-11-25 and 2025-06-18. Agents connect to it with an MCP client. The tools call the operations of \`/v1\` with the same key, scopes, limits, validation and errors; a refusal of \`/v1\` is the result of the tool, with \`isError\`.`,
+  description: `Streamable HTTP without sessions: revision ${REVISION}, and clients of 2025-11-25 and 2025-06-18. Agents connect to it with an MCP client, with a key or by [OAuth](/docs/agents). The tools call the operations of \`/v1\` with the same key, scopes, limits, validation and errors; a refusal of \`/v1\` is the result of the tool, with \`isError\`.`,
   security: [{ apiKey: [] }],
   parameters: [
     header('MCP-Protocol-Version', 'The revision of the protocol.', { type: 'string', examples: [REVISION] }),

@@ -35,7 +35,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   create_record: {
     title: 'Create a record',
     description:
-      'Creates a record or resource; its members go into `fields`. First look with search_records whether it exists: nothing prevents duplicates. For many at once use update_record, action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
+      'Creates a record or resource; its members go into `fields`. First look for it with search_records: nothing prevents duplicates. For many at once use update_record, action batch. `associations` links the new record: [{"object": "companies", "id": "…"}].',
     example: { kind: 'contacts', fields: { first_name: 'Ada', email: 'ada@example.com' } },
   },
   update_record: {
@@ -66,14 +66,14 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   describe_records: {
     title: 'Describe records',
     description:
-      'Says which kinds there are and, for a `kind`, its fields with types, custom fields, accepted values and filters; for other resources the arguments of each action. Use it before you write fields. Also: what this key may do (get_me), the scopes, the events of webhooks.',
+      'Lists the kinds or, for a `kind`, its fields with types, custom fields, accepted values and filters; for other resources the arguments of each action. Use it before you write fields. Also: what this key may do (get_me), scopes, events.',
     example: { kind: 'deals' },
     defaults: ['get_schema', 'list_object_types'],
   },
   get_node_types: {
     title: 'Node types of workflows',
     description:
-      'Lists the types of nodes that a workflow is made of, or retrieves one with its config schema, output and example. Read get_authoring_guide first.',
+      'Lists the node types of workflows, or retrieves one with its config schema, output and example. Read get_authoring_guide first.',
     defaults: ['get_node_type', 'list_node_types'],
   },
   get_authoring_guide: {
@@ -85,7 +85,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   validate_workflow: {
     title: 'Validate a workflow',
     description:
-      'Checks a YAML spec and lists all errors and warnings, each with its line and often the text to write instead. Saves nothing. Repeat until `valid` is true, then create_workflow.',
+      'Checks a YAML spec and lists all errors and warnings, each with its line and often what to write instead. Saves nothing. Repeat until `valid` is true, then create_workflow.',
     example: { spec: 'name: Greet\nnodes: …' },
   },
   create_workflow: {
@@ -118,7 +118,7 @@ export const TOOLS: Readonly<Record<ToolName, ToolText>> = {
   test_node: {
     title: 'Test a node',
     description:
-      'Runs one node alone, with sample inputs, with its real effects; the confirmation shows the calls that it would make. It checks a config before it is in a workflow.',
+      'Runs one node alone on sample inputs, with its real effects; the confirmation shows the calls it would make. Checks a config before it is in a workflow.',
     defaults: ['test_node_of_workflow', 'test_node'],
   },
   search_templates: {

@@ -3,6 +3,7 @@ import { recordExample } from '../../db/model/records/examples.ts'
 import type { KindEvent } from '../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../db/model/records/kinds/index.ts'
 import { fieldsSchema } from '../../db/model/records/schemas.ts'
+import { LIST_CAUSES } from '../../db/records/lists/settle.ts'
 import type { CatalogueEvent } from '../../workflows/shared/events.ts'
 import { approvalShape } from '../approvals/shape.ts'
 
@@ -46,6 +47,19 @@ const webhook = z.object({
   status: z.literal('Inactive'),
   status_reason: z.string(),
   failing_since: z.iso.datetime().nullable(),
+})
+
+const membership = z.object({
+  id: z.uuid().describe('The record.'),
+  object: z.literal('list_membership'),
+  list: z.object({ id: z.uuid(), name: z.string() }),
+  entity: z.enum(kindNames),
+  cause: z
+    .enum(LIST_CAUSES)
+    .describe(
+      '`members`: it was added or removed; `record`: it changed; `comparison`: all records were compared with the filter.',
+    ),
+  record: z.record(z.string(), z.unknown()).describe('The record, also a deleted one.'),
 })
 
 const isMerge = ({ name }: CatalogueEvent) => name.endsWith('.merged')
@@ -140,6 +154,17 @@ const OTHERS: Record<
   { schema: z.ZodType; example: (event: CatalogueEvent) => Record<string, unknown> } | undefined
 > = {
   run: { schema: run, example: runExample },
+  list_membership: {
+    schema: membership,
+    example: () => ({
+      id: ID,
+      object: 'list_membership',
+      list: { id: '01890a5d-ac96-774b-bcce-b302099a8062', name: 'New leads' },
+      entity: 'contacts',
+      cause: 'record',
+      record: recordExample(kinds.contacts),
+    }),
+  },
   approval: { schema: approval, example: approvalExample },
   webhook: {
     schema: webhook,

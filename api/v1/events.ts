@@ -11,7 +11,7 @@ const eventShape = z
     description: z.string(),
     subject: z.string().meta({
       description:
-        'The subject of the event: the kind of the record in `data`, or `run`, `approval`, `webhook`; `any` for events that a node of a workflow raises.',
+        'The subject of the event: the kind of the record in `data`, or `list_membership`, `run`, `approval`, `webhook`; `any` for events that a node of a workflow raises.',
     }),
     data_schema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of `data`.' }),
     example: z

@@ -5,7 +5,7 @@ import { operatorsOf, TAG_OPERATORS } from '../../db/model/records/filters.ts'
 import type { Field, FieldType, Kind } from '../../db/model/records/kind.ts'
 import { RELATIVE_DAY, RELATIVE_DAYS } from '../../db/model/records/relative-days.ts'
 import { operandsOf } from '../../workflows/shared/operators.ts'
-import { IMPORT_ID, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
+import { IMPORT_ID, LAST_ACTIVITY, LIST_ID } from '../../workflows/shared/related-filters.ts'
 
 /**
  * The filters of a list for OpenAPI: one parameter per field, with a value (`amount=5`) or an operator in brackets
@@ -17,6 +17,7 @@ export function filterShapes(kind: Kind): Record<string, z.ZodType> {
     ...Object.entries(kind.fields),
     ...common,
     [IMPORT_ID, { type: 'reference', description: 'An import that created or changed it. Only in filters.' }],
+    [LIST_ID, { type: 'reference', description: 'A list that it is in. Only in filters.' }],
     ...(operatorsOf(kind, LAST_ACTIVITY).length > 0 ? [LAST_ACTIVITY_FIELD] : []),
   ]
   const native = Object.fromEntries(

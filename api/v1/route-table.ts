@@ -16,6 +16,7 @@ import { importRoutes } from './imports.ts'
 import { knowledgeCollectionRoutes } from './knowledge-collections.ts'
 import { knowledgeDocumentRoutes } from './knowledge-documents.ts'
 import { knowledgeSearchRoutes } from './knowledge-search.ts'
+import { listRoutes } from './lists.ts'
 import { meRoutes } from './me.ts'
 import { migrateRunRoutes } from './migrate-run.ts'
 import { nodeTestRoutes } from './node-tests.ts'
@@ -60,6 +61,7 @@ export const routes: Route[] = [
   ...pipelineRoutes,
   ...exchangeRateRoutes,
   ...viewRoutes,
+  ...listRoutes,
   ...importRoutes,
   ...exportRoutes,
   ...workflowRoutes,

@@ -6,6 +6,7 @@ import { hashPassword } from '../process/passwords.ts'
 import type { SecretsKey } from '../process/seal.ts'
 import { insertAccountMail, NO_ORGANIZATION } from './account-mails.ts'
 import { recordChange } from './audit-log.ts'
+import { endGrantsOf } from './grants.ts'
 import { newLinkToken, usableLink } from './link-tokens.ts'
 import { lockMember, requireMayManage } from './members.ts'
 
@@ -165,7 +166,10 @@ export async function setPassword(system: Knex, email: string, password: string)
   })
 }
 
-/** Sets the password, ends all sessions of the user, and deletes the links that could set another password. */
+/**
+ * Sets the password, ends all sessions of the user and the access of the user's assistants, and deletes the links that
+ * could set another password.
+ */
 async function changePassword(
   trx: Knex,
   user: { id: string; name: string; password_hash: string },
@@ -175,6 +179,7 @@ async function changePassword(
   const { id, name, password_hash } = user
   await trx('users').where({ id }).update({ password_hash })
   await trx('sessions').where({ user_id: id }).delete()
+  await endGrantsOf(trx, id)
   await trx('password_resets').where({ user_id: id }).delete()
   for (const organizationId of organizations)
     await recordChange({ trx, organizationId, actor }, 'member.password_changed', { id, name })

@@ -40,6 +40,8 @@ export interface PlanLimits {
   max_queued: number
   /** Runs, and events that trigger workflows, that descend from one run or event within a day. */
   max_descendants: number
+  /** Lists of records by a filter: each is compared with each record that changes. */
+  filter_lists: number
 }
 
 const UNLIMITED = Number.POSITIVE_INFINITY
@@ -65,6 +67,7 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     max_call_seconds: 300,
     max_queued: 5_000,
     max_descendants: 5_000,
+    filter_lists: 10,
   },
   professional: {
     incoming_webhooks: 10,
@@ -85,6 +88,7 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     max_call_seconds: 3_600,
     max_queued: 20_000,
     max_descendants: 20_000,
+    filter_lists: 50,
   },
   enterprise: {
     incoming_webhooks: UNLIMITED,
@@ -105,6 +109,7 @@ export const PLAN_LIMITS: Record<Plan, PlanLimits> = {
     max_call_seconds: 86_400,
     max_queued: 100_000,
     max_descendants: 100_000,
+    filter_lists: 200,
   },
 }
 

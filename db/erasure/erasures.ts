@@ -9,6 +9,7 @@ import type { KindName } from '../model/records/kind.ts'
 import { kinds } from '../model/records/kinds/index.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
 import { ownedBy } from '../records/identities.ts'
+import { FORGET_MEMBERS } from '../records/lists/members.ts'
 import { lockLives, lockReferencesTo } from '../records/lock.ts'
 import { mergedInto, recordNotFound } from '../records/merged.ts'
 import { clearReferencesTo } from '../records/primaries.ts'
@@ -217,5 +218,10 @@ async function deleteAll(tx: Tenant, ids: string[]): Promise<Record<string, numb
   await drop('merged_record', 'merged_records', 'merged_into = any(:ids)')
   await drop('association', 'associations', '(a_id = any(:ids) or b_id = any(:ids))')
   await drop('file', 'files', 'record_id = any(:ids)')
+  await tx.trx.raw(
+    `with gone as (select cast(:of as uuid) as organization_id, unnest(cast(:ids as uuid[])) as id), ${FORGET_MEMBERS}
+     select count(*) from forgotten`,
+    { of: tx.organizationId, ids } as never,
+  )
   return counts
 }

@@ -7,6 +7,7 @@ import { notify } from '../postgres/notify.ts'
 import { type System, Wakes } from '../postgres/tenancy.ts'
 import { transaction } from '../postgres/transaction.ts'
 import { takesLock } from '../queue/queue-lock.ts'
+import { isListed, queueListChanges } from '../records/lists/changes.ts'
 import { isCancelEvent, queueEventCancels } from '../runs/event-cancels.ts'
 import { answerEventWaits, isAwaited } from '../runs/event-waits.ts'
 import { QueuedRuns } from '../runs/queued-runs.ts'
@@ -35,11 +36,11 @@ export interface Matched {
 /**
  * Matches the next events of the outbox, in one transaction: creates a delivery for each subscribed endpoint and a run
  * for each triggered workflow, answers the nodes that wait for the event, and queues its comparison with the runs that
- * it may cancel. Organizations are served round-robin. One process at a time matches events: the transaction holds the
- * lock of the queue, hence they need no lease. Those of an organization are matched in the order of their ids, so that
- * the runs of a record's events are created in that order: the id of an event is made while its record is locked,
- * whereas its transaction, and with it `created_at`, may have begun before it waited for that lock. `limit`: the
- * maximum number of events; `queued`: limits the queued runs.
+ * it may cancel and with the lists that its record may enter or leave. Organizations are served round-robin. One process
+ * at a time matches events: the transaction holds the lock of the queue, hence they need no lease. Those of an
+ * organization are matched in the order of their ids, so that the runs of a record's events are created in that order: the
+ * id of an event is made while its record is locked, whereas its transaction, and with it `created_at`, may have begun
+ * before it waited for that lock. `limit`: the maximum number of events; `queued`: limits the queued runs.
  */
 export async function matchEvents(
   system: System,
@@ -47,7 +48,7 @@ export async function matchEvents(
   queued = new QueuedRuns(),
 ): Promise<Matched> {
   const wakes = new Wakes()
-  const { deliveries, runs, waits, cancels, ...matched } = await transaction(
+  const { deliveries, runs, waits, cancels, listed, ...matched } = await transaction(
     system,
     undefined,
     async ({ trx }) => {
@@ -70,7 +71,9 @@ export async function matchEvents(
       const subscriptions = selected.filter((row) => !isLeft(row))
       const awaited = events.filter((row) => row.awaited && !isLeft(row))
       const cancelling = events.filter((row) => row.cancels && !isLeft(row))
+      const changed = events.filter((row) => row.listed && !isLeft(row))
       return {
+        listed: await queueListChanges(trx, changed),
         cancels: await queueEventCancels(trx, cancelling),
         waits: await answerEventWaits(trx, awaited),
         events: events.length - left.length,
@@ -90,6 +93,7 @@ export async function matchEvents(
     runs > 0 && notify(system, 'agx_runs'),
     waits.answered > 0 && notify(system, 'agx_waits'),
     waits.due && notify(system, 'agx_due_waits'),
+    listed > 0 && notify(system, 'agx_lists'),
     cancels > 0 && notify(system, 'agx_event_cancels'),
     deliveries > 0 && notify(system, 'agx_deliveries'),
     matched.problems.length > 0 && recordProblems(system, matched.problems),
@@ -108,6 +112,8 @@ interface Row {
   awaited: boolean
   /** Whether some workflow names the event in `cancel_on`. */
   cancels: boolean
+  /** Whether there are lists of the kind of its record. */
+  listed: boolean
   webhook_id: string | null
   active: boolean | null
   /** The endpoint's condition. */
@@ -141,7 +147,8 @@ async function takeEvents(trx: Knex, limit: number): Promise<Row[]> {
      select m.organization_id, m.id as event_id, m.subject_id, w.id as webhook_id, w."when", w.status = 'Active' as active,
        exists (select from workflow_triggers t where t.organization_id = m.organization_id and t.type = 'event'
          and t.events @> array[m.name]) as triggers,
-       ${isAwaited('m')} as awaited, ${isCancelEvent('m')} as cancels
+       ${isAwaited('m')} as awaited, ${isCancelEvent('m')} as cancels,
+       ${isListed('m')} as listed
      from matched m left join outgoing_webhooks w on w.organization_id = m.organization_id
        and ${subscribes('w', 'm')}
      order by m.place, m.id`,

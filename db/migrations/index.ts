@@ -34,6 +34,8 @@ import * as consents from './0032_consents.ts'
 import * as unsummedAmounts from './0033_unsummed_amounts.ts'
 import * as exchangeRates from './0034_exchange_rates.ts'
 import * as incomingSenders from './0035_incoming_senders.ts'
+import * as lists from './0036_lists.ts'
+import * as oauth from './0037_oauth.ts'
 
 /** The last migration of the last release. Migrations up to it are never edited. */
 export const BASELINE = '0034_exchange_rates'
@@ -93,4 +95,6 @@ export const migrations: [name: string, migration: { up(knex: Knex): Promise<voi
   ['0033_unsummed_amounts', unsummedAmounts],
   ['0034_exchange_rates', exchangeRates],
   ['0035_incoming_senders', incomingSenders],
+  ['0036_lists', lists],
+  ['0037_oauth', oauth],
 ]

@@ -26,6 +26,7 @@ export type Channel =
   | 'agx_incoming_replays'
   | 'agx_incoming_polls'
   | 'agx_files'
+  | 'agx_lists'
   | 'agx_schedules'
   | 'agx_run_ended'
 

@@ -34,7 +34,7 @@ const ofStatus = (...statuses: string[]): Measured['statuses'] =>
 
 /**
  * The queues that are measured, over all organizations: these, by their statuses, and in STATEMENT also events, event
- * cancels, deleted files, times of schedules, mails and polls of sources. Not measured are waits of runs, and changes of
+ * cancels, changes for lists, deleted files, times of schedules, mails and polls of sources. Not measured are waits of runs, and changes of
  * schedules and deliveries.
  */
 const QUEUES: Measured[] = [
@@ -90,6 +90,8 @@ const STATEMENT = [
      from (select created_at from events where matched_at is null limit ${LIMIT}) q`,
   `select 'event_cancels', 'queued', count(*), ${ageOf('created_at')}
      from (select created_at from event_cancels limit ${LIMIT}) q`,
+  `select 'list_changes', 'queued', count(*), ${ageOf('created_at')}
+     from (select created_at from list_changes limit ${LIMIT}) q`,
   `select 'deleted_files', 'queued', count(*), ${ageOf('deleted_at')}
      from (select deleted_at from deleted_files limit ${LIMIT}) q`,
   // Some wait for the end of a run or of a pause, for however long: their age says nothing.

@@ -1,6 +1,6 @@
 import { isNumeric } from '../../workflows/shared/decimal.ts'
 import { isNegation } from '../../workflows/shared/operators.ts'
-import { associatedKind, IMPORT_ID, LAST_ACTIVITY } from '../../workflows/shared/related-filters.ts'
+import { associatedKind, IMPORT_ID, LAST_ACTIVITY, LIST_ID } from '../../workflows/shared/related-filters.ts'
 import { type CustomFieldType, customTypes } from '../model/records/custom-fields/types.ts'
 import type { Rates } from '../model/records/exchange-rates.ts'
 import { fieldTypes, type Operator } from '../model/records/field-types.ts'
@@ -20,7 +20,13 @@ import type { Order, Sort } from '../model/records/sorts.ts'
 import { inZone, isLocal } from '../model/records/values.ts'
 import { indexedRanges, type WorthRange, worthSql } from '../model/records/worth.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
-import { associationCondition, hopCondition, importCondition, LAST_ACTIVITY_SQL } from './related-filters.ts'
+import {
+  associationCondition,
+  hopCondition,
+  importCondition,
+  LAST_ACTIVITY_SQL,
+  listCondition,
+} from './related-filters.ts'
 
 /** Filters and sort keys as SQL. Field names come from the kind or have passed `customName`; values are bound. */
 
@@ -52,6 +58,7 @@ export function condition(
   const associated = associatedKind(field)
   if (associated) return associationCondition(organizationId, kind, associated, filter)
   if (field === IMPORT_ID) return importCondition(organizationId, filter)
+  if (field === LIST_ID) return listCondition(organizationId, filter)
   const custom = customName(field)
   if (operator === 'has' || operator === 'has_not')
     return { sql: negatedIf(operator, hasItem(`custom_fields -> '${custom}'`)), bindings: values }

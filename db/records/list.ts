@@ -55,19 +55,10 @@ export async function listRecords(
 ): Promise<Page<AgxRecord>> {
   const definition = kinds[kind]
   const { limit, offset, cursor, sort, order } = query
-  const { filters: typed, sortTypes } = await readByType(tx, kind, query)
-  const filters = ofCaller(tx.actor, definition, typed)
-  const { match, deleted } = query
-  const rated = await withRates(
-    tx,
-    definition,
-    { filters, sorts: sortsOf(query), match, deleted },
-    query.rates,
-  )
+  const { filters, sortTypes, rated, zone, found: selected } = await read(tx, kind, query)
   const keys = rated.sorts.flatMap((one, place) => sortKeys(definition, one, sortTypes[place]))
   // Includes the types of custom fields: a changed definition invalidates its cursors.
   const sorted = sortTypes.some((type) => type) ? [sort, sortTypes] : sort
-  const zone = await zoneOfFilters(tx, definition, filters, query.time_zone)
   const hash = queryHash([
     kind,
     related,
@@ -81,7 +72,6 @@ export async function listRecords(
     ...ratesIn([...rated.filters, ...rated.sorts]),
   ])
   const position = cursor === undefined ? undefined : positionIn(keys, hash, cursor)
-  const words = query.q === undefined ? [] : searchPatterns(query.q)
   const listing = {
     kind: definition,
     keys,
@@ -90,19 +80,11 @@ export async function listRecords(
     limit: limit + 1,
     among: { sql: query.deleted ? RESTORABLE : LIVE, bindings: [tx.organizationId] },
     deleted: query.deleted === true,
-    conditions: [
-      ...conditions(
-        tx,
-        definition,
-        { ...query, filters: withToday(definition, rated.filters, zone), time_zone: zone },
-        related,
-      ),
-      ...wordConditions(words),
-    ],
+    conditions: [...(related ? [relatedTo(tx, kind, related)] : []), ...selected],
   }
   await requireFewToSort(tx, listing, { sort, max: maxSorted })
   // How many records words or related records select, the planner cannot know.
-  const isGuess = words.length > 0 || filters.some(({ field }) => knownHop(definition, field))
+  const isGuess = wordsOf(query).length > 0 || filters.some(({ field }) => knownHop(definition, field))
   const found: Found = query.deleted
     ? // The other ways to a page read indexes of live records.
       { rows: await selectPage(tx, listing) }
@@ -122,6 +104,35 @@ export async function listRecords(
     next_cursor: has_more && last ? encodeCursor(hash, positionOf(keys, last)) : null,
     ...(await total(tx, listing, query.count, { matching, selectivity: found.selectivity })),
   }
+}
+
+/**
+ * The conditions of filters and `q` as SQL on a row of the kind's search view, for statements that select by them without
+ * a page. Throws as `listRecords` does.
+ */
+export const selectionConditions = async (
+  tx: Tenant,
+  kind: KindName,
+  query: Pick<ListQuery, 'sort' | 'order' | 'q' | 'match' | 'filters' | 'time_zone'>,
+): Promise<Fragment[]> => (await read(tx, kind, query)).found
+
+const wordsOf = ({ q }: Pick<ListQuery, 'q'>) => (q === undefined ? [] : searchPatterns(q))
+
+/** Reads filters and sorts with what the organization defines now. `found`: the conditions of the filters and of `q`. */
+async function read(tx: Tenant, kind: KindName, query: Omit<ListQuery, 'limit' | 'offset' | 'count'>) {
+  const definition = kinds[kind]
+  const { match, deleted } = query
+  const { filters: typed, sortTypes } = await readByType(tx, kind, query)
+  const filters = ofCaller(tx.actor, definition, typed)
+  const ordered = { filters, sorts: sortsOf(query), match, deleted }
+  const rated = await withRates(tx, definition, ordered, query.rates)
+  const zone = await zoneOfFilters(tx, definition, filters, query.time_zone)
+  const dated = withToday(definition, rated.filters, zone)
+  const found = [
+    ...filterConditions(tx, definition, { match, filters: dated, zone }),
+    ...wordConditions(wordsOf(query)),
+  ]
+  return { filters, sortTypes, rated, zone, found }
 }
 
 /** For a cursor: with other rates, it would skip or repeat records. */
@@ -171,28 +182,31 @@ function positionOf(keys: SortKey[], row: Row) {
   return { value: values.length === 1 ? values[0]! : JSON.stringify(values), id: row.id }
 }
 
-/** The condition of `related`, and the filters combined by `match`. */
-function conditions(
+/** The condition of `related`. */
+const relatedTo = (
+  tx: Tenant,
+  kind: KindName,
+  { entity, id }: { entity: KindName; id: string },
+): Fragment => ({
+  sql: `id in (
+    select b_id from associations where organization_id = ? and a_id = ? and a_entity = ? and b_entity = ?
+    union all
+    select a_id from associations where organization_id = ? and b_id = ? and b_entity = ? and a_entity = ?)`,
+  bindings: [1, 2].flatMap(() => [tx.organizationId, id, entity, kind]),
+})
+
+/** The filters, combined by `match`. */
+function filterConditions(
   tx: Tenant,
   kind: Kind,
-  query: ListQuery,
-  related: { entity: KindName; id: string } | undefined,
+  { match, filters, zone }: Pick<ListQuery, 'match' | 'filters'> & { zone: string | undefined },
 ): Fragment[] {
-  const found: Fragment[] = []
-  if (related)
-    found.push({
-      sql: `id in (
-        select b_id from associations where organization_id = ? and a_id = ? and a_entity = ? and b_entity = ?
-        union all
-        select a_id from associations where organization_id = ? and b_id = ? and b_entity = ? and a_entity = ?)`,
-      bindings: [1, 2].flatMap(() => [tx.organizationId, related.id, related.entity, kind.entity]),
-    })
-  if (query.filters.length > 0) {
-    const filters = query.filters.map((filter) => condition(tx, kind, filter, query.time_zone))
-    found.push({
-      sql: `(${filters.map(({ sql }) => sql).join(query.match === 'any' ? ' or ' : ' and ')})`,
-      bindings: filters.flatMap(({ bindings }) => bindings),
-    })
-  }
-  return found
+  if (filters.length === 0) return []
+  const each = filters.map((filter) => condition(tx, kind, filter, zone))
+  return [
+    {
+      sql: `(${each.map(({ sql }) => sql).join(match === 'any' ? ' or ' : ' and ')})`,
+      bindings: each.flatMap(({ bindings }) => bindings),
+    },
+  ]
 }

@@ -16,6 +16,7 @@ import { hasSensitive, moveSensitive } from './custom-fields/sensitive.ts'
 import { freeUnique } from './custom-fields/unique.ts'
 import { settleIdentities } from './identities.ts'
 import { moveLinks } from './links.ts'
+import { copyMemberships } from './lists/members.ts'
 import { lockExisting, lockLives, lockRecords, lockReferencesTo } from './lock.ts'
 import { pointTo, recordNotFound } from './merged.ts'
 import { moveReferences } from './primaries.ts'
@@ -66,6 +67,7 @@ export async function mergeRecords(
   await keepKeys(tx, kind, { winnerId, loserId, keys })
   await moveLinks(tx, { entity: kind, id: loserId }, { entity: kind, id: winnerId })
   await moveFiles(tx, kind, loserId, winnerId)
+  await copyMemberships(tx, loserId, winnerId)
   if (hasSensitive(rules)) await moveSensitive(tx, loserId, winnerId)
 
   const write = await fold(tx, definition, winner, loser, keys)

@@ -3,13 +3,14 @@ import { kindNames } from '../model/records/kinds/index.ts'
 import type { System } from '../postgres/tenancy.ts'
 import type { Purge } from '../retention/purge.ts'
 import { ownedKinds } from './identities.ts'
+import { FORGET_MEMBERS } from './lists/members.ts'
 import { lastReferenceOf } from './primaries.ts'
 import { RESTORABLE_DAYS } from './restore.ts'
 
 /**
- * Purges records that can no longer be restored, with their links, unique values, files and histories. The history of a
- * merged record and the pointer to its winner stay until the winner is purged. The history of a record stays as long as
- * the record.
+ * Purges records that can no longer be restored, with their links, unique values, files, memberships in lists and
+ * histories. The history of a merged record and the pointer to its winner stay until the winner is purged. The history of
+ * a record stays as long as the record.
  */
 export const recordPurges: Purge[] = kindNames.map((kind) => ({
   name: `deleted ${kind}`,
@@ -22,6 +23,7 @@ export const recordPurges: Purge[] = kindNames.map((kind) => ({
     'custom_field_values',
     'sensitive_values',
     'files',
+    'list_members',
   ],
   keeps: `${RESTORABLE_DAYS} days after their deletion`,
   index: `${kind}_deleted`,
@@ -113,7 +115,7 @@ const purgeOf = (kind: KindName, which = OLD): string => `
   ), keys as (
     delete from alternate_keys k using gone
     where k.organization_id = gone.organization_id and k.record_id = gone.id
-  ), attached as (
+  ), ${FORGET_MEMBERS}, attached as (
     delete from files f using gone
     where f.organization_id = gone.organization_id and f.entity = ? and f.record_id = gone.id
   ), links_a as (

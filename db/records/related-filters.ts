@@ -119,6 +119,24 @@ export function importCondition(
       }
 }
 
+/** The condition of `list_id`. A list that was deleted has no members, even while workers remove them. */
+export function listCondition(
+  organizationId: string,
+  { operator, values }: Pick<Filter, 'operator' | 'values'>,
+): Fragment {
+  const isEmpty = operator === 'is_null'
+  const some = isEmpty ? '' : `and l.id in (${values.map(() => '?::uuid').join(', ')})`
+  const member = `id in (select m.record_id from lists l join list_members m
+    on m.organization_id = l.organization_id and m.list_id = l.id
+    where l.organization_id = ? and l.deleted_at is null ${some})`
+  return isEmpty
+    ? { sql: `(not ${member}) = ?::boolean`, bindings: [organizationId, ...values] }
+    : {
+        sql: isNegation(operator) ? `not ${member}` : member,
+        bindings: [organizationId, ...values],
+      }
+}
+
 /** SQL: the time of the last completed activity of the listed record. */
 export const LAST_ACTIVITY_SQL = `(select max(done.at) from (
     select link_org, b as linked from ${ENDS} where link_org = organization_id and a = id and b_kind = 'activities'

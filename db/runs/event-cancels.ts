@@ -35,8 +35,12 @@ const IS_OPEN = 'r.cancel_on and r.ended_at is null'
  * other run as old as its row, by the database's clock: ids have the clocks of several hosts. Ids decide within a
  * millisecond, as a segment may start a run and raise an event.
  */
-const IS_BEFORE = `case when ${TRIGGER_EVENT} is null then (r.created_at, r.id) < (e.created_at, e.id)
+export const IS_BEFORE = `case when ${TRIGGER_EVENT} is null then (r.created_at, r.id) < (e.created_at, e.id)
   else (cast(r.trigger #>> '{event,created_at}' as timestamptz), ${TRIGGER_EVENT}) < (e.created_at, e.id) end`
+
+/** SQL: the time that counts as the age of the run `r` in it. */
+export const BEGAN_AT = `case when ${TRIGGER_EVENT} is null then r.created_at
+  else cast(r.trigger #>> '{event,created_at}' as timestamptz) end`
 
 /** Queues the comparison of these events with open runs. @returns the number of rows. */
 export async function queueEventCancels(trx: Knex, events: EventKey[]): Promise<number> {
@@ -78,8 +82,11 @@ interface Compared {
   after_id: string
 }
 
-/** An open run, as its conditions read it. */
-interface OpenRun {
+/** SQL: the run `r` of the version `v`, as its conditions read it. */
+export const OPEN_RUN = `r.id, r.workflow_id, r.workflow_name, to_jsonb(coalesce(r.started_at, r.created_at)) as started_at, r.trigger, r.inputs,
+       v.cancel_on as rules`
+
+export interface OpenRun {
   id: string
   workflow_id: string
   workflow_name: string
@@ -135,8 +142,7 @@ async function listRuns(
   limit: number,
 ): Promise<OpenRun[]> {
   const { rows } = await tx.trx.raw<{ rows: OpenRun[] }>(
-    `select r.id, r.workflow_id, r.workflow_name, to_jsonb(coalesce(r.started_at, r.created_at)) as started_at, r.trigger, r.inputs,
-       v.cancel_on as rules
+    `select ${OPEN_RUN}
      from events e join runs r on r.organization_id = e.organization_id
        ${same_record ? 'and r.record_id = e.subject_id' : ''}
        join workflow_versions v on v.organization_id = r.organization_id and v.workflow_id = r.workflow_id
@@ -156,16 +162,16 @@ async function listRuns(
   return rows
 }
 
-interface Problem {
+export interface Problem {
   id: string
   message: string
 }
 
 /** @returns the runs to cancel, and how many were compared: at least one, if there is any. */
-async function evaluate(
+export async function evaluate(
   { organizationId }: Tenant,
   runs: OpenRun[],
-  { event, org, env }: Compared,
+  { event, org, env }: Pick<Compared, 'event' | 'org' | 'env'>,
 ): Promise<{ matches: string[]; problems: Problem[]; checked: number }> {
   const matches: string[] = []
   const problems: Problem[] = []
@@ -190,11 +196,13 @@ async function evaluate(
   return { matches, problems, checked }
 }
 
+export const reasonOf = ({ name, id }: EventAnswer): string =>
+  `The run was cancelled by the event ${name} ${id} (settings.cancel_on).`
+
 /** @returns why the run cannot be cancelled, which does not keep the others from it. */
 async function cancel(tx: Tenant, id: string, event: EventAnswer): Promise<string | undefined> {
-  const reason = `The run was cancelled by the event ${event.name} ${event.id} (settings.cancel_on).`
   try {
-    await savepoint(tx, (inner) => cancelRun(inner, id, reason))
+    await savepoint(tx, (inner) => cancelRun(inner, id, reasonOf(event)))
     return undefined
   } catch (error) {
     if (error instanceof AppError) return error.message
@@ -203,7 +211,7 @@ async function cancel(tx: Tenant, id: string, event: EventAnswer): Promise<strin
   }
 }
 
-async function noteProblems(tx: Tenant, event: EventAnswer, problems: Problem[]): Promise<void> {
+export async function noteProblems(tx: Tenant, event: EventAnswer, problems: Problem[]): Promise<void> {
   if (problems.length === 0) return
   await tx.trx.raw(
     `update runs r set cancel_problem = jsonb_build_object('message', p.message, 'event', cast(:event as text),

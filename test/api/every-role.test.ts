@@ -17,6 +17,7 @@ const PROMISED: [RegExp, Role][] = [
   [/^PUT \/session\/organization$/, 'member'],
   [/^GET \/(?:organization|usage|members)$/, 'member'],
   [/^(?:GET|PATCH) \/preferences$/, 'member'],
+  [/ \/(?:grants|authorization)\b/, 'member'],
   [/^GET \/(?:webhooks|deliveries)\b/, 'member'],
   [/^PUT \/organization\/plan$/, 'owner'],
   [/ \/organization$/, 'admin'],

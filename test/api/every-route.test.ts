@@ -73,6 +73,7 @@ describe('every route', () => {
 
     ids.file_id = await newFile()
     ids.view_id = await newView()
+    ids.list_id = await newList()
     ids.job_id = await newJob()
     let walked = 0
     for (const route of routes) {
@@ -122,6 +123,7 @@ describe('every route', () => {
     ids.export_id = (await create('/v1/exports')).body.id
     ids.file_id = await newFile()
     ids.view_id = await newView()
+    ids.list_id = await newList()
     ids.job_id = await newJob()
     const sessions = await Promise.all(MEMBER_ROLES.map((role) => sessionHeaders(suite.db, suite.api, role)))
     const others = await sessionHeaders(suite.db, suite.api, 'owner')
@@ -259,6 +261,11 @@ describe('every route', () => {
     return (await suite.api.request('POST', '/v1/views', { body: view })).body.id
   }
 
+  async function newList(): Promise<string> {
+    const list = { entity: 'contacts', name: 'All', type: 'static' }
+    return (await suite.api.request('POST', '/v1/lists', { body: list })).body.id
+  }
+
   async function newJob(): Promise<string> {
     const job = { action: 'delete', query: { q: 'nobody' }, confirm: true }
     return (await suite.api.request('POST', '/v1/objects/contacts/bulk', { body: job })).body.id
@@ -268,6 +275,7 @@ describe('every route', () => {
   async function deletable(method: string, path: string): Promise<string> {
     if (method === 'DELETE' && path.startsWith('/files/')) return `/files/${await newFile()}`
     if (method === 'DELETE' && path.startsWith('/views/')) return `/views/${await newView()}`
+    if (method === 'DELETE' && path.startsWith('/lists/')) return `/lists/${await newList()}`
     return path
   }
 })

@@ -147,10 +147,12 @@ describe('every route on a row that gives access to more', () => {
     })
     const byWord = { q: word('contacts') }
     const view = await post('/views', { entity: 'contacts', name: 'Marked', shared: true, query: byWord })
+    const list = await post('/lists', { entity: 'contacts', name: 'Marked', type: 'filter', query: byWord })
     const report = await post('/analytics/reports', exampleOf('createReport'))
     const job = await post('/objects/contacts/bulk', { action: 'delete', query: byWord, confirm: true })
     Object.assign(ids, {
       view_id: view.id,
+      list_id: list.id,
       report_id: report.id,
       job_id: job.id,
       import_id: (await post('/imports', { entity: 'contacts' })).id,

@@ -61,6 +61,8 @@ const TABLES: Record<string, string> = {
 export function tableAt(place: Place, path: string): string {
   const name = place.at(-1)!
   if (place.at(-2) === '[]' && place.at(-3) === 'associations') return 'contacts'
+  // The ids of members.
+  if (name === '[]' && path.startsWith('/lists/')) return 'contacts'
   const kind = /^\/objects\/(\w+)\//.exec(path)?.[1]
   if (kind && (name === 'from' || place.join('.') === 'operations.[].id')) return kind
   const table = TABLES[name]

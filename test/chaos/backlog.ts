@@ -26,7 +26,7 @@ export const backlogStarted: Fault = {
       before = readFileSync(log).length
       await startBacklog(load, RUNS, AT_ONCE)
     })
-    const db = connect({ url: system.stack.databaseUrl, poolSize: 2 })
+    const db = connect({ url: system.databaseUrl, poolSize: 2 })
     const ids = load.ledger.backlog.map(({ id }) => id)
     const isDrained = await haveEnded(db, ids, DRAIN_MS).finally(() => db.close())
     if (!isDrained) throw new Error(`the backlog has not ended within ${DRAIN_MS / 1_000} s`)

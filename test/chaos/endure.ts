@@ -30,7 +30,7 @@ export interface Subject {
 
 export async function startSubject(options?: SystemOptions): Promise<Subject> {
   const system = await System.start(options)
-  const db = connect({ url: system.stack.databaseUrl, poolSize: 4 })
+  const db = connect({ url: system.databaseUrl, poolSize: 4 })
   const outside = await startOutside()
   outside.delayCalls(CALL_MS)
   outside.failDeliveries(FAILED_DELIVERIES)
@@ -126,7 +126,7 @@ export async function endure(
     await pause(beforeMs)
     phase = 'fault'
     const struckAt = Date.now()
-    const { restoredTo } = await fault.strike({ system, outside, load })
+    const { restoredTo } = await fault.strike({ system, outside, load, say })
     const overAt = Date.now()
     phase = 'load after the fault'
     if (restoredTo !== undefined) forget(ledger, restoredTo, overAt)

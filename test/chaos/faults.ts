@@ -3,7 +3,6 @@ import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import pg from 'pg'
 import {
-  answerRunById,
   cancelRunById,
   createContacts,
   pauseRunById,
@@ -13,10 +12,15 @@ import {
   startWaitingRun,
 } from '../load/operations.ts'
 import { until } from '../support/until.ts'
+import { temporalEmptied } from './adopt.ts'
 import { backlogStarted } from './backlog.ts'
+import { rollingRestart } from './deploy.ts'
 import { manyCallsResumed } from './many-calls.ts'
 import { postgresAwayForDays } from './outage-of-days.ts'
+import { pooled } from './pooled.ts'
+import { dumpRestored, postgresRestored } from './restore.ts'
 import type { Fault, Situation } from './situation.ts'
+import { stagingCopy } from './staging-copy.ts'
 
 const OUTAGE_MS = 30_000
 /** The supervisor restarts a process at once if it ran for five seconds. */
@@ -108,18 +112,7 @@ export const FAULTS: Fault[] = [
   }),
   manyCallsResumed,
   postgresAwayForDays,
-  {
-    name: 'temporal-deleted',
-    title: 'Temporal is killed, and its database is deleted',
-    kind: 'loss',
-    async strike({ system }) {
-      await system.down(['temporal'], async () => {
-        await pause(500)
-        system.deleteTemporalDatabase()
-      })
-      return {}
-    },
-  },
+  temporalEmptied,
   {
     name: 'everything-temporal-deleted',
     title: 'all processes are killed, and the database of Temporal is deleted',
@@ -155,36 +148,11 @@ export const FAULTS: Fault[] = [
       return {}
     },
   },
-  {
-    name: 'staging-copy',
-    title: 'a worker is started on a copy of the database, with the same Temporal, while the worker is down',
-    kind: 'loss',
-    async strike({ system }) {
-      await system.down(['worker'], async () => {
-        const output = await system.workerOnCopy()
-        if (!/belongs to another database/.test(output))
-          throw new Error(`the worker on a copy of the database was refused for another reason: ${output}`)
-        await pause(5_000)
-      })
-      return {}
-    },
-  },
-  {
-    name: 'postgres-restored',
-    title: 'PostgreSQL is restored to ten seconds before, while Temporal goes on',
-    kind: 'loss',
-    async strike({ system, load }) {
-      const restoredTo = await system.copyPostgres()
-      await pause(10_000)
-      await system.restorePostgres()
-      // Cancellations and answers that the database has lost are sent again; their run may be lost, too.
-      const { cancelled, answered } = load.ledger
-      for (const { id, at } of cancelled) if (at >= restoredTo) await cancelRunById(load, id).catch(() => {})
-      for (const { id, at } of [...answered])
-        if (at >= restoredTo) load.begun.push(answerRunById(load, id).catch(() => {}))
-      return { restoredTo }
-    },
-  },
+  stagingCopy,
+  postgresRestored,
+  dumpRestored,
+  rollingRestart,
+  pooled,
 ]
 
 type Strike = (on: Situation) => unknown
@@ -242,7 +210,7 @@ async function whileLocked(
   lock: string,
   work: (blocked: () => Promise<unknown>) => Promise<void>,
 ): Promise<void> {
-  const [holder, observer] = [0, 1].map(() => new pg.Client({ connectionString: system.stack.databaseUrl }))
+  const [holder, observer] = [0, 1].map(() => new pg.Client({ connectionString: system.databaseUrl }))
   await Promise.all([holder!.connect(), observer!.connect()])
   try {
     await holder!.query('begin')

@@ -35,6 +35,12 @@ let failed = false
 let subject: Subject | undefined
 for (const [n, fault] of chosen.entries()) {
   say(`\n${n + 1} of ${chosen.length}: ${fault.name}: ${fault.title}`)
+  const missing = fault.missing?.()
+  if (missing !== undefined) {
+    say(`  skipped: ${missing}`)
+    rows.push(`${fault.name.padEnd(28)} skipped: ${missing}`)
+    continue
+  }
   try {
     if (fault.system && subject) {
       await stopSubject(subject)

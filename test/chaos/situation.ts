@@ -7,12 +7,16 @@ export interface Situation {
   system: System
   outside: Outside
   load: Load
+  /** Prints a line of the progress. */
+  say(line: string): void
 }
 
 /** A fault that occurs while the load continues. */
 export interface Fault {
   name: string
   title: string
+  /** What this machine lacks for it, if anything: it is left out then. */
+  missing?(): string | undefined
   /** Whether it needs a second api and worker. */
   second?: true
   /** It needs a system of its own. */

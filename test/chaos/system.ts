@@ -5,23 +5,20 @@ import { cpSync, existsSync, readdirSync, readFileSync, renameSync, rmSync, writ
 import { join } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import pg from 'pg'
 import { findTemporalCli } from '../../worker/dev/temporal-cli.ts'
 import type { OtherPace } from '../support/bundle.ts'
 import { temporaryFolder } from '../support/folder.ts'
+import { type PgBouncer, startPgBouncer } from '../support/pgbouncer.ts'
 import { quietPort } from '../support/quiet-port.ts'
-import {
-  LOCAL_ONLY,
-  type ProcessName,
-  type StackOptions,
-  startStack,
-  type TestStack,
-} from '../support/stack.ts'
+import { LOCAL_ONLY, type ProcessName, startStack, type TestStack } from '../support/stack.ts'
+import { until } from '../support/until.ts'
 
 /** The parts that a fault can affect. */
 export type Victim = Exclude<ProcessName, 'supervisor'>
 
 export const VICTIMS: Victim[] = ['worker', 'api', 'temporal', 'postgres']
+
+const ROOT = fileURLToPath(new URL('../../', import.meta.url))
 
 const ENV = {
   ...LOCAL_ONLY,
@@ -30,11 +27,27 @@ const ENV = {
   SECRETS_KEY: randomBytes(32).toString('base64'),
 }
 
-/** What makes time pass faster than in production. */
+/** How a system differs from what `npm start` starts. */
 export interface SystemOptions {
+  /** Makes time pass faster than in production. */
   pace?: OtherPace
   /** Dynamic configuration of Temporal. */
   temporalLimits?: Record<string, number>
+  /** Further variables of its processes. */
+  env?: Record<string, string>
+  /** Starts the PostgreSQL that it uses instead of the embedded one; no fault kills it. */
+  postgres?(): Promise<OwnPostgres>
+  /** Whether the second api and worker reach PostgreSQL through PgBouncer. */
+  pgBouncer?: true
+}
+
+/** A PostgreSQL beside the stack. */
+export interface OwnPostgres {
+  /** The URL of the database's owner. */
+  url: string
+  /** The variables by which the processes find it. */
+  env: Record<string, string>
+  stop(): Promise<void>
 }
 
 /** A running stack whose parts can be killed, kept down and frozen. Linux only. */
@@ -42,27 +55,54 @@ export class System {
   stack: TestStack
   /** A second api and worker on the same database and Temporal. */
   second: TestStack | undefined
+  /** Between PostgreSQL and the second api and worker, if the options ask for it. */
+  pgBouncer: PgBouncer | undefined
 
-  private readonly options: StackOptions
+  /** The variables of its processes. */
+  readonly env: Record<string, string>
 
-  private constructor(stack: TestStack, options: StackOptions) {
+  private readonly options: SystemOptions
+  private readonly postgres: OwnPostgres | undefined
+
+  private constructor(
+    stack: TestStack,
+    options: SystemOptions,
+    postgres: OwnPostgres | undefined,
+    env: Record<string, string>,
+  ) {
     this.stack = stack
     this.options = options
+    this.postgres = postgres
+    this.env = env
   }
 
-  static async start({ pace, temporalLimits }: SystemOptions = {}): Promise<System> {
+  static async start(options: SystemOptions = {}): Promise<System> {
+    const { pace, temporalLimits } = options
     const cli = temporalLimits && { TEMPORAL_CLI_PATH: await cliWith(temporalLimits) }
-    const options = { env: { ...ENV, ...cli }, ...(pace && { pace }) }
-    return new System(await startStack(options), options)
+    const postgres = await options.postgres?.()
+    const env = { ...ENV, ...cli, ...postgres?.env, ...options.env }
+    const stack = await startStack({ env, ...(pace && { pace }) })
+    return new System(stack, options, postgres, env)
   }
 
   async startSecond(): Promise<void> {
-    this.second ??= await startStack({ ...this.options, beside: this.stack })
+    if (this.second) return
+    const { pace, pgBouncer } = this.options
+    if (pgBouncer) this.pgBouncer = await startPgBouncer(this.databaseUrl, 'session')
+    const env = { ...this.env, ...(this.pgBouncer && { DATABASE_URL: this.pgBouncer.url }) }
+    this.second = await startStack({ env, ...(pace && { pace }), beside: this.stack })
   }
 
   async stop(): Promise<void> {
     await this.second?.stop()
+    await this.pgBouncer?.stop()
     await this.stack.stop()
+    await this.postgres?.stop()
+  }
+
+  /** The URL of the database's owner, who sees all rows. */
+  get databaseUrl(): string {
+    return this.postgres?.url ?? this.stack.databaseUrl
   }
 
   /** Kills a part with SIGKILL. The supervisor restarts it. */
@@ -97,15 +137,63 @@ export class System {
     }
   }
 
-  /** Kills all processes, the supervisor first, and starts the stack again. */
-  async restart(meanwhile: () => void = () => {}): Promise<void> {
+  /**
+   * Stops a process as a deploy does, by SIGTERM, and waits until the one that the supervisor starts in its place is
+   * ready.
+   */
+  async replace(stack: TestStack, name: 'api' | 'worker'): Promise<void> {
+    const old = stack.pid(name)
+    stack.kill(name, 'SIGTERM')
+    const url = name === 'api' ? stack.apiUrl : stack.workerUrl
+    const isReady = async () => stack.pid(name) !== old && (await fetch(`${url}/readyz`)).status === 200
+    await until(isReady, `the next ${name}`)
+  }
+
+  /** Kills all processes, the supervisor first, and starts the stack again, with `more` variables. */
+  async restart(
+    meanwhile: () => void | Promise<void> = () => {},
+    more: Record<string, string> = {},
+  ): Promise<void> {
     this.stack.kill('supervisor')
-    for (const victim of VICTIMS) this.kill(victim)
+    for (const victim of VICTIMS) if (victim !== 'postgres' || !this.postgres) this.kill(victim)
     await this.stack.exited
     // The processes of PostgreSQL end after their parent.
     await pause(200)
-    meanwhile()
-    this.stack = await startStack({ ...this.options, previous: this.stack })
+    await meanwhile()
+    const { pace } = this.options
+    const env = { ...this.env, ...more }
+    this.stack = await startStack({ env, ...(pace && { pace }), previous: this.stack })
+  }
+
+  /**
+   * Starts a worker on another database of the same PostgreSQL, with the same Temporal. @returns its exit code, and what
+   * it printed; a code of null if it had to be killed.
+   */
+  async workerOn(database: string, milliseconds: number): Promise<{ code: number | null; output: string }> {
+    const { databaseUrl, temporalAddress, dataDir } = this.stack
+    const url = new URL(databaseUrl)
+    url.pathname = `/${database}`
+    const child = spawn(process.execPath, ['worker/run.mjs', 'worker/main.ts'], {
+      cwd: ROOT,
+      env: {
+        ...process.env,
+        ...this.env,
+        DATABASE_URL: url.href,
+        ALLOW_SINGLE_DATABASE_LOGIN: 'true',
+        TEMPORAL_ADDRESS: temporalAddress,
+        DATA_DIR: dataDir,
+        WORKER_PORT: String(await quietPort()),
+      },
+      stdio: ['ignore', 'ignore', 'pipe'],
+      timeout: milliseconds,
+      killSignal: 'SIGKILL',
+    })
+    let output = ''
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      output += text
+    })
+    const [code] = await once(child, 'close')
+    return { code, output }
   }
 
   deleteTemporalDatabase(): void {
@@ -152,39 +240,6 @@ export class System {
     })
   }
 
-  /**
-   * Copies the database into another one of the same server, whose other connections are ended, and starts a worker on
-   * the copy, with the same Temporal. @returns its output, once it has exited by itself. Throws if it works.
-   */
-  async workerOnCopy(): Promise<string> {
-    const { databaseUrl, temporalAddress, dataDir } = this.stack
-    const copy = new URL(databaseUrl)
-    copy.pathname = '/staging'
-    await copyDatabase(databaseUrl, 'staging')
-    const child = spawn(process.execPath, ['worker/run.mjs', 'worker/main.ts'], {
-      cwd: fileURLToPath(new URL('../../', import.meta.url)),
-      env: {
-        ...process.env,
-        ...ENV,
-        DATABASE_URL: copy.href,
-        ALLOW_SINGLE_DATABASE_LOGIN: 'true',
-        TEMPORAL_ADDRESS: temporalAddress,
-        DATA_DIR: dataDir,
-        WORKER_PORT: String(await quietPort()),
-      },
-      stdio: ['ignore', 'ignore', 'pipe'],
-      timeout: COPY_MS,
-      killSignal: 'SIGKILL',
-    })
-    let output = ''
-    child.stderr.setEncoding('utf8').on('data', (text: string) => {
-      output += text
-    })
-    const [code] = await once(child, 'close')
-    if (code !== 1) throw new Error(`the worker on a copy of the database did not exit by itself: ${output}`)
-    return output
-  }
-
   private temporalFiles(suffix = ''): string[] {
     return ['', '-wal', '-shm']
       .map((part) => join(this.stack.dataDir, `temporal.db${part}${suffix}`))
@@ -210,29 +265,6 @@ async function cliWith(settings: Record<string, number>): Promise<string> {
   const path = join(temporaryFolder(), 'temporal')
   writeFileSync(path, `#!/bin/sh\nexec '${cli}' "$@" ${options.join(' ')}\n`, { mode: 0o755 })
   return path
-}
-
-/** The time within which a worker that is refused exits. */
-const COPY_MS = 30_000
-
-async function copyDatabase(url: string, name: string): Promise<void> {
-  const original = new URL(url).pathname.slice(1)
-  const server = new URL(url)
-  server.pathname = '/postgres'
-  const client = new pg.Client({ connectionString: server.href })
-  await client.connect()
-  try {
-    await client.query(`drop database if exists ${name} with (force)`)
-    // PostgreSQL copies no database that has connections.
-    await client.query(`alter database ${original} allow_connections false`)
-    await client.query('select pg_terminate_backend(pid) from pg_stat_activity where datname = $1', [
-      original,
-    ])
-    await client.query(`create database ${name} template ${original}`)
-  } finally {
-    await client.query(`alter database ${original} allow_connections true`)
-    await client.end()
-  }
 }
 
 /** A process may have ended in the meantime. */

@@ -4,6 +4,7 @@ import type { Database } from '../../db/postgres/connect.ts'
 import type { Outside } from '../load/outside.ts'
 import { prepareTarget } from '../load/target.ts'
 import { createExample } from '../support/example-of.ts'
+import { asking, CALLBACK, newVerifier } from '../support/oauth.ts'
 import { TABLES } from '../support/route-paths.ts'
 import type { TestStack } from '../support/stack.ts'
 
@@ -58,6 +59,7 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     await post(`/objects/contacts/${erased.body.id}/erase`, { confirm: true })
     await post('/workflows/run-by-name', { name: n === 0 ? 'Long' : 'Quick', confirm: true })
     await post('/views', { entity: 'contacts', name: `View ${n}`, query: { q: 'ada' }, shared: true })
+    await post('/lists', { entity: 'contacts', name: `List ${n}`, type: 'static' })
     const charts = [{ title: 'Open deals', query: { metric: 'deals.open_value' } }]
     await post('/analytics/reports', { name: `Report ${n}`, charts })
     await post('/objects/contacts/bulk', {
@@ -73,6 +75,8 @@ export async function prepareRows(stack: TestStack, db: Database, outside: Outsi
     const document = { title: 'A document', body: 'A text.' }
     await post(`/knowledge/collections/${collection.body.id}/documents`, document)
     await post('/run-batches', { action: 'retry', filter: { status: ['failed'] }, confirm: true })
+    const client = await send('POST', '/oauth/register', {}, { redirect_uris: [CALLBACK] })
+    await app('/grants', { ...asking(client.body.client_id!, newVerifier()), scopes: ['contacts:read'] })
     await app('/mail-suppressions', { address: `suppressed${n}@example.com` })
     await app('/invitations', { email: `invited${n}@example.com`, role: 'member' })
     await send('POST', incoming.path, { 'x-webhook-secret': incoming.secret }, { email: `b${n}@example.com` })

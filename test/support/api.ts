@@ -10,6 +10,7 @@ import { SCOPES } from '../../api/http/scopes.ts'
 import { createHttpServer } from '../../api/http/server.ts'
 import { documentSlots, nodeTestSlots, streamSlots } from '../../api/http/slots.ts'
 import { inTurns } from '../../api/http/turns.ts'
+import { ClientDocuments } from '../../api/oauth/client-documents.ts'
 import { createKey as insertKey, type KeyWithSecret } from '../../db/access/keys.ts'
 import { QueryVectors } from '../../db/knowledge/query-vectors.ts'
 import { sealing } from '../../db/postgres/connect.ts'
@@ -84,6 +85,7 @@ export async function startApi(
   await listener.start()
   const compute = new Compute(apiThreads)
   const egress = { allow: config.EGRESS_ALLOW, only: config.EGRESS_ONLY }
+  const fetchFile = createFetchFile(egress)
   const embeddings = createEmbeddings(egress)
   const stopping = new AbortController()
   const logger = createLogger('api', config.LOG_LEVEL, log ?? searchedLog('api'))
@@ -97,7 +99,8 @@ export async function startApi(
     knownWorkflows: new KnownWorkflows(),
     queuedRuns: new QueuedRuns(),
     compute,
-    fetchFile: createFetchFile(egress),
+    fetchFile,
+    clientDocuments: new ClientDocuments(fetchFile),
     queryVectors: new QueryVectors(secretsKey, embeddings),
     streams: streamSlots(),
     nodeTests: nodeTestSlots(),

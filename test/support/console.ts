@@ -19,7 +19,7 @@ export interface Visitor {
   /** Sends a form as a browser does: without its token if `fields` has none. */
   post(path: string, fields: Record<string, string | string[]>): Promise<ShownPage>
   /** Sends a form with a file, which is its last field. */
-  upload(path: string, fields: Record<string, string | string[]>, content: string | Blob): Promise<ShownPage>
+  upload(path: string, fields: Record<string, string | string[]>, content: string | File): Promise<ShownPage>
   /** Opens a page, and sends its form to `action` with the fields that it shows; `fields` are those that change. */
   submit(path: string, action: string, fields: Record<string, string | string[]>): Promise<ShownPage>
 }
@@ -58,7 +58,9 @@ export function visitWith(api: TestApi, headers: Record<string, string> = {}): V
     upload(path, fields, content) {
       const body = new FormData()
       for (const [name, value] of pairsOf(fields)) if (name !== 'file') body.append(name, value)
-      body.append('file', new Blob([content], { type: 'text/csv' }), 'list "1".csv')
+      const file =
+        typeof content === 'string' ? new File([content], 'list "1".csv', { type: 'text/csv' }) : content
+      body.append('file', file)
       return open(path, { method: 'POST', body, headers: { 'Sec-Fetch-Site': 'same-origin' } })
     },
     async submit(path, action, fields) {

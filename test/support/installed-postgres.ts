@@ -25,6 +25,17 @@ export function installedPostgres(): string | undefined {
   )
 }
 
+/** The variables with the logins of api and worker on an owner's database, which `migrate` creates. */
+export function loginsOf(owner: string): Record<'DATABASE_URL' | 'DATABASE_SYSTEM_URL', string> {
+  const login = (role: string) => {
+    const url = new URL(owner)
+    url.username = role
+    url.password = randomBytes(12).toString('hex')
+    return url.href
+  }
+  return { DATABASE_URL: login('agx_app'), DATABASE_SYSTEM_URL: login('agx_system') }
+}
+
 /** A new cluster of an installed PostgreSQL, with the empty database `agx`. @returns the URL of its owner. */
 export async function startInstalledPostgres(
   programs: string,

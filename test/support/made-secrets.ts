@@ -12,6 +12,7 @@ import { appendFileSync, existsSync, readFileSync } from 'node:fs'
 /** Links of approvals are no secrets of this kind: their events carry them to webhooks. */
 const MADE = [
   /\bagx_[0-9A-Za-z]{46}\b/g,
+  /\bagx[acr]_[\w-]{43}/g,
   /\bwhsec_[A-Za-z0-9+/]{43}=/g,
   // 32 bytes in base64url, in JSON, a cookie, a link or the URL of a webhook.
   /(?<="(?:secret|token|csrf_token)":")[\w-]{43}(?=")/g,

@@ -22,6 +22,8 @@ export function createNormalizer() {
       .replace(/\[masked:[0-9a-v]{12}\]/g, '[masked:68f30p9og2lu]')
       .replace(/agx_[A-Za-z0-9]{46}/, 'agx_xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx')
       .replace(/^agx_\w{1,12}$/, 'agx_xxxxxx')
+      .replace(/agxc_[\w-]{43}/, 'agxc_xxxxxx')
+      .replace(/iss=http%3A%2F%2F127\.0\.0\.1%3A\d+/, 'iss=https%3A%2F%2Fagx.example.com')
       .replace(/whsec_[A-Za-z0-9+/=]+/, 'whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw')
       .replace(
         /^(http:\/\/localhost:\d+\/app\/(?:invitations|password-resets)\/)[\w-]{43}/,

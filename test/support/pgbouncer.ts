@@ -2,6 +2,7 @@ import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import pg from 'pg'
 import { temporaryFolder } from './folder.ts'
 import { quietPort } from './quiet-port.ts'
 import { until } from './until.ts'
@@ -16,11 +17,19 @@ export function hasPgBouncer(): boolean {
   }
 }
 
-/** A PgBouncer in front of the server of a database. @returns the database's URL through it. */
+export interface PgBouncer {
+  /** The database's URL through it. */
+  url: string
+  /** Kills it, which ends all connections, and starts it again. */
+  restart(): Promise<void>
+  stop(): Promise<void>
+}
+
+/** A PgBouncer in front of the server of a database. */
 export async function startPgBouncer(
   databaseUrl: string,
   mode: 'session' | 'transaction',
-): Promise<{ url: string; stop(): Promise<void> }> {
+): Promise<PgBouncer> {
   const target = new URL(databaseUrl)
   const { username, password, hostname, port: serverPort, pathname } = target
   const folder = temporaryFolder()
@@ -40,6 +49,9 @@ export async function startPgBouncer(
       'auth_type = plain',
       `auth_file = ${users}`,
       `pool_mode = ${mode}`,
+      // In session mode each connection of an api and a worker needs one of the server.
+      'default_pool_size = 100',
+      'max_client_conn = 400',
       'ignore_startup_parameters = statement_timeout,idle_in_transaction_session_timeout,extra_float_digits',
     ].join('\n'),
   )
@@ -51,25 +63,34 @@ export async function startPgBouncer(
     [file, 0o644],
   ] as const)
     chmodSync(path, bits)
-  const child = spawn('pgbouncer', [...(isRoot ? ['-u', 'nobody'] : []), file], { stdio: 'ignore' })
-  const ended = once(child, 'exit')
   target.host = `127.0.0.1:${port}`
-  const { Client } = (await import('pg')).default
-  await until(async () => {
-    const client = new Client({ connectionString: target.href })
-    client.on('error', () => {})
-    const connected = await client.connect().then(
-      () => true,
-      () => undefined,
-    )
-    await client.end().catch(() => {})
-    return connected
-  }, 'PgBouncer')
-  return {
-    url: target.href,
-    async stop() {
+  const start = async () => {
+    const child = spawn('pgbouncer', [...(isRoot ? ['-u', 'nobody'] : []), file], { stdio: 'ignore' })
+    const ended = once(child, 'exit')
+    await until(() => connects(target.href), 'PgBouncer')
+    return async () => {
       child.kill('SIGKILL')
       await ended
+    }
+  }
+  let stop = await start()
+  return {
+    url: target.href,
+    async restart() {
+      await stop()
+      stop = await start()
     },
+    stop: () => stop(),
+  }
+}
+
+async function connects(url: string): Promise<boolean> {
+  const client = new pg.Client({ connectionString: url })
+  client.on('error', () => {})
+  try {
+    await client.connect()
+    return true
+  } finally {
+    await client.end().catch(() => {})
   }
 }

@@ -8,6 +8,7 @@ import { getRun } from '../../db/runs/views.ts'
 import { activate } from '../../db/workflows/workflows.ts'
 import type { Definition } from '../../workflows/language/definition.ts'
 import { createOrganization, createTestDatabase, type TestDatabase, testActor } from '../support/database.ts'
+import { holdFor } from '../support/hold.ts'
 import { delay, edge } from '../support/nodes.ts'
 import { recordsOf } from '../support/records.ts'
 import { until } from '../support/until.ts'
@@ -219,6 +220,42 @@ describe('settings.cancel_on', () => {
         ['twice', false],
       ],
     )
+  })
+
+  it('cancels a run whose transaction commits after the event was matched', async () => {
+    const settings = { cancel_on: [byKey('order.overtook')] }
+    const { id, name } = await saveWorkflow(suite.db, suite.organizationId, {
+      ...INPUTS,
+      nodes: [{ id: 'begin', type: 'set_fields', config: { fields: { value: 1 } } }, delay('sleep', '1h')],
+      edges: [edge('begin', 'sleep')],
+      settings,
+    })
+    const both: string[] = []
+    const commit = holdFor<void>(() => true)
+    const queued = inTenant(async (tx) => {
+      for (const key of ['a', 'b'])
+        both.push(
+          await createRun(tx, {
+            workflow: { id, version: 1, name },
+            trigger: { type: 'api' },
+            inputs: { key },
+            chain: CHAIN_START,
+          }),
+        )
+      await commit.pass()
+    })
+    await commit.reached
+    const [event] = await raise('order.overtook', { key: 'a' })
+    await settled()
+    commit.release()
+    await queued
+    const [overtaken, other] = both as [string, string]
+    const { status, error } = await untilRun(suite.db, overtaken)
+    assert.equal(status, 'cancelled')
+    assert.match(error!.message, new RegExp(`cancelled by the event order\\.overtook ${event}`))
+    assert.deepEqual(await nodeStatuses(suite.db, overtaken), {}, 'no node has begun')
+    await until(async () => (await nodeStatuses(suite.db, other)).sleep === 'waiting')
+    assert.equal(await statusOf(other), 'running')
   })
 
   it('does not cancel a run that the raising run starts after the event', async () => {

@@ -7,7 +7,7 @@ import { Client, Connection } from '@temporalio/client'
 import pg from 'pg'
 import { copyRun } from '../support/copy-run.ts'
 import { temporaryFolder } from '../support/folder.ts'
-import { installedPostgres, startInstalledPostgres } from '../support/installed-postgres.ts'
+import { installedPostgres, loginsOf, startInstalledPostgres } from '../support/installed-postgres.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
 import { plantedKey } from '../support/planted.ts'
 import { startProcess, type TestProcess } from '../support/process.ts'
@@ -68,15 +68,9 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
   ): Promise<Deployment> {
     const [postgres, temporal] = await Promise.all([startInstalledPostgres(programs!), startOwnTemporal()])
     stops.push(postgres.stop, temporal.stop)
-    const login = (role: string) => {
-      const url = new URL(postgres.url)
-      url.username = role
-      url.password = randomBytes(12).toString('hex')
-      return url.href
-    }
-    const databaseUrl = login('agx_app')
+    const { DATABASE_URL: databaseUrl, DATABASE_SYSTEM_URL } = loginsOf(postgres.url)
     const env = {
-      DATABASE_SYSTEM_URL: login('agx_system'),
+      DATABASE_SYSTEM_URL,
       TEMPORAL_ADDRESS: temporal.address,
       TEMPORAL_TASK_QUEUE: taskQueue,
       SECRETS_KEY: secretsKey,

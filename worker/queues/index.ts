@@ -22,6 +22,8 @@ import { heldRunsQueue } from './held-runs.ts'
 import { incomingPollsQueue } from './incoming-polls.ts'
 import { incomingReplaysQueue } from './incoming-replays.ts'
 import { lateRunsQueue } from './late-runs.ts'
+import { listChangesQueue } from './list-changes.ts'
+import { listPassesQueue } from './list-passes.ts'
 import type { MailDeps } from './mails.ts'
 import { outgoingReplaysQueue } from './outgoing-replays.ts'
 import { runBatchesQueue } from './run-batches.ts'
@@ -78,6 +80,8 @@ export function allQueues({
     runCommandsQueue(db),
     runBatchesQueue(db),
     bulkJobsQueue(db),
+    listChangesQueue({ db, log }),
+    listPassesQueue(db),
     erasuresQueue(db),
     waitsQueue(db),
     dueWaitsQueue({ db, approvalLink }),

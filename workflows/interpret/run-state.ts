@@ -77,6 +77,8 @@ export interface RunControl {
   concurrency_key?: string | null
   /** The key that its start gave. */
   run_key?: string | null
+  /** Whether its version names events that cancel it. */
+  cancel_on?: boolean
   cancel_requested_at: string | null
   cancel_reason: string | null
   pause_requested_at: string | null

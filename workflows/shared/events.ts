@@ -14,10 +14,10 @@ export interface CatalogueEvent {
   name: string
   title: string
   /**
-   * What `data` holds: a record of this kind, a run, an approval, an outgoing webhook, or any object that the raising
-   * node sets.
+   * What `data` holds: a record of this kind, the membership of a record in a list, a run, an approval, an outgoing
+   * webhook, or any object that the raising node sets.
    */
-  subject: KindObject | 'run' | 'approval' | 'webhook' | 'any'
+  subject: KindObject | 'list_membership' | 'run' | 'approval' | 'webhook' | 'any'
 }
 
 /** The actions of the record kinds, with their words in titles. Only those of `mergeableKinds` are merged. */
@@ -49,6 +49,8 @@ const SERVICE_EVENTS: readonly CatalogueEvent[] = [
   { name: 'task.completed', title: 'A task was completed', subject: 'task' },
   { name: 'consent.granted', title: 'A contact gave a consent', subject: 'consent' },
   { name: 'consent.withdrawn', title: 'A contact withdrew a consent', subject: 'consent' },
+  { name: 'list.entered', title: 'A record entered a list', subject: 'list_membership' },
+  { name: 'list.left', title: 'A record left a list', subject: 'list_membership' },
   { name: 'workflow.started', title: 'A run started', subject: 'run' },
   { name: 'workflow.completed', title: 'A run completed', subject: 'run' },
   { name: 'workflow.failed', title: 'A run failed', subject: 'run' },

@@ -43,6 +43,9 @@ export const WITH_ACTIVITIES: readonly KindName[] = ['contacts', 'companies', 'd
 /** The imports that created or changed a record, by its history. */
 export const IMPORT_ID = 'import_id'
 
+/** The lists that a record is in. */
+export const LIST_ID = 'list_id'
+
 /** The kind that a filter field reads besides its own: callers need the scope to read it. */
 export const kindReadBy = (field: string): KindName | undefined =>
   field === LAST_ACTIVITY ? 'activities' : (associatedKind(field) ?? hopOf(field)?.kind)

@@ -49,17 +49,29 @@ export function startPalette(): void {
     else if (event.key === 'ArrowUp') (links[at - 1] ?? input).focus()
     // In a search field Escape would only empty it.
     else if (event.key === 'Escape') dialog.close()
-    else if (event.key === 'Enter' && document.activeElement === input) links[0]?.click()
+    else if (event.key === 'Enter' && document.activeElement === input) void openFirst()
     else return
     event.preventDefault()
   })
 
+  /** Opens the first of what the whole text finds: it may have been typed faster than found. */
+  async function openFirst() {
+    clearTimeout(timer)
+    if (shown !== input.value) await show()
+    if (shown === input.value) results.querySelector('a')?.click()
+  }
+
+  /** The text whose results are shown. */
+  let shown: string | undefined
   async function show() {
     const typed = input.value
     const answer = await fetch(`/search?${new URLSearchParams({ q: typed })}`).catch(() => undefined)
     // The session has ended: the next page says so.
     if (!answer?.ok || answer.redirected || typed !== input.value) return
-    const found = parsed(await answer.text()).querySelector('.results')
-    results.replaceChildren(...(found ? [found] : []))
+    const next = parsed(await answer.text()).querySelector('.results')
+    // Somebody chooses among what is shown already.
+    if (results.contains(document.activeElement)) return
+    results.replaceChildren(...(next ? [next] : []))
+    shown = typed
   }
 }

@@ -8,6 +8,7 @@ const TEXTS: Record<string, string> = {
   deleted: 'Deleted. It can be restored within 30 days.',
   removed: 'Deleted for good.',
   revoked: 'The key is revoked: its clients are refused from now on.',
+  disconnected: 'The assistant is disconnected: it is refused from now on.',
   activated: 'Activated.',
   deactivated: 'Deactivated.',
   sent: 'The test event is on its way: see the deliveries.',

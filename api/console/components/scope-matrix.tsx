@@ -1,19 +1,23 @@
 import { SCOPES } from '../../http/scopes.ts'
 import { labelOf } from '../forms/field-spec.ts'
 
-/** The levels that imply each other: `write`, `author` and `run` imply `read`. */
-const LEVELS = [...new Set(SCOPES.map((scope) => scope.split(':')[1]!))]
-const RESOURCES = [...new Set(SCOPES.map((scope) => scope.split(':')[0]!))]
-
-/** The scopes as a matrix of resources and levels. */
-export function ScopeMatrix({ name, chosen }: { name: string; chosen: readonly string[] }) {
+/**
+ * The scopes as a matrix of resources and levels. Levels imply each other: `write`, `author` and `run` imply `read`.
+ * `offered`: only these.
+ */
+export function ScopeMatrix(props: { name: string; chosen: readonly string[]; offered?: readonly string[] }) {
+  const { name, chosen } = props
+  const offered: readonly string[] = props.offered ?? SCOPES
+  const partsOf = (i: number) => [...new Set(offered.map((scope) => scope.split(':')[i]!))]
+  const resources = partsOf(0)
+  const levels = partsOf(1)
   return (
     <div class="table">
       <table class="matrix">
         <thead>
           <tr>
             <th scope="col">Resource</th>
-            {LEVELS.map((level) => (
+            {levels.map((level) => (
               <th scope="col" key={level}>
                 {labelOf(level)}
               </th>
@@ -21,11 +25,13 @@ export function ScopeMatrix({ name, chosen }: { name: string; chosen: readonly s
           </tr>
         </thead>
         <tbody>
-          {RESOURCES.map((resource) => (
+          {resources.map((resource) => (
             <tr key={resource}>
               <th scope="row">{labelOf(resource)}</th>
-              {LEVELS.map((level) => (
-                <td key={level}>{cell(name, `${resource}:${level}`, chosen)}</td>
+              {levels.map((level) => (
+                <td key={level}>
+                  {offered.includes(`${resource}:${level}`) && cell(name, `${resource}:${level}`, chosen)}
+                </td>
               ))}
             </tr>
           ))}
@@ -36,7 +42,6 @@ export function ScopeMatrix({ name, chosen }: { name: string; chosen: readonly s
 }
 
 function cell(name: string, scope: string, chosen: readonly string[]) {
-  if (!SCOPES.some((known) => known === scope)) return null
   return (
     <label class="box">
       <input type="checkbox" name={name} value={scope} checked={chosen.includes(scope)} aria-label={scope} />

@@ -1,14 +1,20 @@
+import { typeOfName } from '../../../db/model/knowledge/files/extract.ts'
+import { KNOWLEDGE as LIMITS } from '../../../workflows/shared/limits.ts'
 import { ConfirmButton, LinkButton } from '../components/button.tsx'
+import { bytesText } from '../components/bytes.tsx'
 import { Card, Facts } from '../components/card.tsx'
 import { Chips } from '../components/chips.tsx'
 import { Json } from '../components/code.tsx'
+import { ErrorSummary, Field } from '../components/field.tsx'
 import { PageHeader } from '../components/page-header.tsx'
+import { PostForm } from '../components/post-form.tsx'
 import { type FormState, SchemaForm, textOf } from '../components/schema-form.tsx'
 import { Tabs } from '../components/tabs.tsx'
 import { Time } from '../components/time.tsx'
 import { mayCall } from '../forms/allowed.ts'
-import { errorsOf } from '../forms/errors.ts'
+import { errorsOf, type FormErrors, NO_ERRORS } from '../forms/errors.ts'
 import type { FieldSpec } from '../forms/field-spec.ts'
+import { Form } from '../forms/form.ts'
 import { fieldsOf } from '../forms/schema-fields.ts'
 import { storedBefore, toBody } from '../forms/to-body.ts'
 import type { ConsoleRoute, Page, View } from '../route.ts'
@@ -34,6 +40,15 @@ const NAMES = ['title', 'body', 'format', 'tags', 'source_url', 'external_id']
 const FIELDS = fieldsOf('createKnowledgeDocument', NAMES, { external_id: 'External ID', body: 'Text' }).map(
   asShown,
 )
+/** What is given besides a file. */
+const UPLOADED = fieldsOf('fetchKnowledgeDocument', ['title', 'tags'])
+  .map(asShown)
+  .map((field) =>
+    field.name === 'title'
+      ? { ...field, help: 'Empty: that of the file; only PDF and Word files can have one.' }
+      : field,
+  )
+const ACCEPTED = '.pdf,.docx,.md,.markdown,.html,.htm,.txt'
 const FETCHED_NAMES = ['url', 'title', 'tags']
 const FETCHED = fieldsOf('fetchKnowledgeDocument', FETCHED_NAMES).map(asShown)
 
@@ -71,6 +86,30 @@ export const knowledgeDocumentPages: ConsoleRoute[] = [
       const answer = await call('POST', `${collectionPath(params.collection_id!)}/documents/fetch`, body)
       if (answer.status < 400) return { redirect: madeAt(answer) }
       return newPage(view, 'address', { typed: form, errors: errorsOf(answer, FETCHED_NAMES) }, answer.status)
+    },
+  },
+  {
+    method: 'POST',
+    path: `${COLLECTIONS}/{collection_id}/upload`,
+    takesFile: true,
+    async handler(view) {
+      const { form, params } = view
+      const refused = (errors: FormErrors, status: number) =>
+        newPage(view, 'file', { typed: form, errors }, status)
+      if (!form.file) return refused({ byField: new Map([['file', ['is required']]]), others: [] }, 422)
+      const { title, tags } = toBody(UPLOADED, form, { omitEmpty: true }) as {
+        title?: string
+        tags?: string[]
+      }
+      const query = new URLSearchParams({
+        ...(title && { title }),
+        ...(tags && tags.length > 0 && { tags: tags.join(',') }),
+      })
+      const type = typeOfName(form.file.name) ?? 'application/octet-stream'
+      const to = `${collectionPath(params.collection_id!)}/documents/upload?${query}`
+      const answer = await view.upload(to, type, form.file, 'POST')
+      if (answer.status < 400) return { redirect: madeAt(answer) }
+      return refused(errorsOf(answer, ['title', 'tags']), answer.status)
     },
   },
   {
@@ -121,6 +160,7 @@ const madeAt = ({ body }: { body: Record<string, unknown> }) => `${DOCUMENTS}/${
 /** How a document comes in. */
 const WAYS = [
   { way: 'text', label: 'A text', operation: 'createKnowledgeDocument' },
+  { way: 'file', label: 'A file', operation: 'uploadKnowledgeDocument' },
   { way: 'address', label: 'From an address', operation: 'fetchKnowledgeDocument' },
 ] as const
 type Way = (typeof WAYS)[number]['way']
@@ -157,6 +197,7 @@ async function newPage(view: View, way: Way, state: FormState, status = 200): Pr
             label="A text"
           />
         )}
+        {way === 'file' && <Upload path={path} state={state} />}
         {way === 'address' && (
           <>
             <p class="muted">
@@ -175,6 +216,51 @@ async function newPage(view: View, way: Way, state: FormState, status = 200): Pr
       </>
     ),
   }
+}
+
+/** The file is the last field: what precedes it is read before it is passed on. */
+function Upload({
+  path,
+  state: { typed = new Form(), errors = NO_ERRORS },
+}: {
+  path: string
+  state: FormState
+}) {
+  return (
+    <PostForm action={`${path}/upload`} class="form" label="A file" hasFile>
+      <ErrorSummary errors={errors} labels={new Map(UPLOADED.map(({ name, label }) => [name, label]))} />
+      {UPLOADED.map((spec) => (
+        <Field
+          key={spec.name}
+          spec={spec}
+          value={{ text: typed.get(spec.name) }}
+          errors={errors.byField.get(spec.name)}
+        />
+      ))}
+      <div class="field">
+        <label for="f-file">
+          File <span class="required">required</span>
+        </label>
+        <input
+          type="file"
+          id="f-file"
+          name="file"
+          required
+          accept={ACCEPTED}
+          aria-describedby="f-file-help"
+        />
+        <p class="help" id="f-file-help">
+          {`A PDF, a Word document, Markdown, HTML or text, of at most ${bytesText(LIMITS.fileBytes)}. Its text becomes a document; the file itself is not kept.`}
+        </p>
+      </div>
+      <div class="form-actions">
+        <button type="submit" class="button primary">
+          Add the file
+        </button>
+        <LinkButton href={path}>Cancel</LinkButton>
+      </div>
+    </PostForm>
+  )
 }
 
 function onePage({ session }: View, document: Document): Page {

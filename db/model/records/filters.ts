@@ -8,6 +8,7 @@ import {
   IMPORT_ID,
   kindReadBy,
   LAST_ACTIVITY,
+  LIST_ID,
   WITH_ACTIVITIES,
 } from '../../../workflows/shared/related-filters.ts'
 import type { Issue } from '../errors.ts'
@@ -61,8 +62,9 @@ export const TAG_OPERATORS: Operator[] = ['has', 'has_not', 'is_null']
 const ASSOCIATION_OPERATORS: Operator[] = ['eq', 'ne', 'in', 'nin', 'is_null']
 const ACTIVITY_OPERATORS: Operator[] = ['gt', 'gte', 'lt', 'lte', 'between', 'is_null', 'not_since']
 
-/** Whether the field is read from other records, so that it can only be filtered by. */
-const isRelated = (field: string): boolean => kindReadBy(field) !== undefined || field === IMPORT_ID
+/** Whether the field is read from other tables, so that it can only be filtered by. */
+const isRelated = (field: string): boolean =>
+  kindReadBy(field) !== undefined || field === IMPORT_ID || field === LIST_ID
 
 /** The other records that `company.industry` or `associations.deals.stage` reads; undefined for other fields. */
 export function knownHop(kind: Kind, field: string): Hop | undefined {
@@ -88,6 +90,7 @@ export const filterNames = (kind: Kind): string[] => [
   ...ASSOCIATION_FIELDS,
   ...(WITH_ACTIVITIES.includes(kind.entity) ? [LAST_ACTIVITY] : []),
   IMPORT_ID,
+  LIST_ID,
 ]
 
 /** The type and operators of a filterable field; undefined for other fields. */
@@ -100,7 +103,8 @@ export function typeOf(
   const hop = knownHop(kind, field)
   // One hop: the fields of the other record itself.
   if (hop) return isRelated(hop.field) ? undefined : typeOf(kinds[hop.kind], hop.field)
-  if (field === IMPORT_ID) return { type: 'reference', operators: fieldTypes.reference.operators }
+  if (field === IMPORT_ID || field === LIST_ID)
+    return { type: 'reference', operators: fieldTypes.reference.operators }
   if (field === LAST_ACTIVITY && WITH_ACTIVITIES.includes(kind.entity))
     return { type: 'datetime', operators: ACTIVITY_OPERATORS }
   if (customName(field))

@@ -48,6 +48,14 @@ export async function cancelRun(tx: Tenant, id: string, reason: string | null = 
   return run.status
 }
 
+/** Requests the cancellation of a run whose segment in progress, which holds its lock, then ends it. */
+export async function requestCancel(tx: Tenant, id: string, reason: string): Promise<void> {
+  await tx
+    .trx('runs')
+    .where({ organization_id: tx.organizationId, id })
+    .update({ cancel_requested_at: tx.trx.raw('now()'), cancel_reason: reason })
+}
+
 /** Whether the run has begun, and its version has cleanup nodes: they need a workflow, and no pause keeps them back. */
 async function cleansUp(tx: Tenant, id: string): Promise<boolean> {
   const { rows } = await tx.trx.raw<{ rows: unknown[] }>(

@@ -146,6 +146,19 @@ describe('the audit log', () => {
     await change('updateKey', 'key.updated', key)
     await change('rotateKey', 'key.rotated', key)
     await change('revokeKey', 'key.revoked', key)
+    const grant = appRoutes.find(({ id }) => id === 'createGrant')!.example as {
+      client_id: string
+      redirect_uri: string
+    }
+    await db.system('oauth_clients').insert({
+      id: grant.client_id,
+      name: 'Claude',
+      redirect_uris: [grant.redirect_uri],
+      expires_at: new Date(Date.now() + 60_000),
+    })
+    const { id: grant_id } = (await change('createGrant', 'grant.created')).body
+    await db.system('oauth_grants').update({ code_used_at: new Date() })
+    await change('revokeGrant', 'grant.revoked', { params: { grant_id } })
     const suppression_id = (await change('addMailSuppression', 'mail_suppression.added')).body.id
     await change('removeMailSuppression', 'mail_suppression.removed', { params: { suppression_id } })
     for (const [kind, name] of [

@@ -3,6 +3,8 @@ import axe from 'axe-core'
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { createUser } from '../../../db/access/users.ts'
 import { startBrowser } from '../../support/browser.ts'
+import { startHttpServer } from '../../support/http-server.ts'
+import { asking, authorizePath, newVerifier, registered } from '../../support/oauth.ts'
 import { planted } from '../../support/planted.ts'
 import { sessionHeaders } from '../../support/session.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
@@ -141,6 +143,7 @@ describe('the console in a browser', () => {
       '/knowledge/collections/new',
       `/knowledge/collections/${collection.id}`,
       `/knowledge/collections/${collection.id}/documents/new`,
+      `/knowledge/collections/${collection.id}/documents/new?from=file`,
       `/knowledge/documents/${document.id}`,
       '/knowledge/search?q=refunds',
       '/settings',
@@ -164,6 +167,8 @@ describe('the console in a browser', () => {
       '/settings/account',
       '/settings/keys',
       '/settings/keys/new',
+      '/settings/assistants',
+      authorizePath(asking(await registered(suite.api), newVerifier())),
       '/settings/webhooks/incoming',
       `/settings/webhooks/incoming/${incoming.id}`,
       '/settings/webhooks/outgoing/new',
@@ -339,17 +344,24 @@ describe('the console in a browser', () => {
 
   it('finds from anywhere by Ctrl-K', async () => {
     const page = await open()
+    const contact = paths.find((path) => /^\/records\/contacts\/[0-9a-f-]{36}$/.test(path))!
     await go(page, '/runs')
     await page.keyboard.press('Control+k')
     await page.keyboard.type('someone@')
-    await page.waitForSelector('.palette a[href^="/records/contacts/"]')
+    await page.waitForSelector(`.palette a[href="${contact}"]`)
     await page.keyboard.press('Escape')
     assert.equal(await page.evaluate(() => document.querySelector('dialog')!.open), false)
     await page.keyboard.press('Control+k')
-    await page.waitForSelector('.palette a[href^="/records/contacts/"]')
+    await page.waitForSelector(`.palette a[href="${contact}"]`)
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
-    await page.waitForURL('**/records/contacts/*')
+    await page.waitForURL(`**${contact}`)
+    // Typed faster than found.
+    await go(page, '/runs')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('someone@')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**${contact}`)
     await page.context().close()
   })
 
@@ -395,6 +407,37 @@ describe('the console in a browser', () => {
     assert.equal(page.url(), `${suite.api.url}/runs?status=failed`)
     problems.splice(0, problems.length, ...problems.filter(isOther))
     await page.context().close()
+  })
+
+  it('connects an assistant in a window that its site has opened, which stays that of the site', async () => {
+    const site = await startHttpServer(({ url }, response) => {
+      response.setHeader('Content-Type', 'text/html')
+      const isBack = url!.startsWith('/callback')
+      response.end(
+        isBack ? '<script>opener.postMessage(location.search, "*")</script>' : '<h1>Assistant</h1>',
+      )
+    })
+    const address = site.url.replace('127.0.0.1', 'localhost')
+    const callback = `${address}/callback`
+    const asked = asking(await registered(suite.api, 'Claude', callback), newVerifier(), {
+      redirect_uri: callback,
+    })
+    const context = await browser.newContext()
+    await context.addCookies([cookie])
+    const page = await context.newPage()
+    await page.goto(address)
+    const opened = page.waitForEvent('popup')
+    await page.evaluate((to) => {
+      const told = new Promise((resolve) => addEventListener('message', ({ data }) => resolve(data)))
+      Object.assign(globalThis, { told })
+      globalThis.open(to)
+    }, suite.api.url + authorizePath(asked))
+    const popup = await opened
+    await popup.click('button:has-text("Connect")')
+    const search = await page.evaluate(() => (globalThis as unknown as { told: Promise<string> }).told)
+    assert.match(search, /^\?code=agxc_[\w-]{43}&state=the\+state&iss=/)
+    await context.close()
+    await site.close()
   })
 
   it('works without JavaScript', async () => {

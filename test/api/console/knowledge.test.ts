@@ -118,6 +118,33 @@ describe('the knowledge base in the console', () => {
     assert.deepEqual([stored.title, stored.body], ['Longer', body])
   })
 
+  it('takes files of the types that it can read', async () => {
+    const collection = await collect('Files')
+    const form = `${collection}/documents/new?from=file`
+    const send = async (name: string, content: string, fields: Record<string, string> = {}) => {
+      const shown = formOf((await member.get(form)).html, `${collection}/upload`)
+      return member.upload(`${collection}/upload`, { ...shown, ...fields }, new File([content], name))
+    }
+    const made = await send('manual.md', '# Warranty\n\nTwo years.', { title: EVIL, tags: 'a\nb' })
+    assert.match(made.location!, /^\/knowledge\/documents\/[\w-]{36}\?done=created$/, textOf(made.html))
+    const id = /documents\/([\w-]{36})/.exec(made.location!)![1]
+    const { body } = await suite.api.request('GET', `/v1/knowledge/documents/${id}`)
+    assert.deepEqual(
+      [body.title, body.body, body.format, body.tags],
+      [EVIL, '# Warranty\n\nTwo years.', 'markdown', ['a', 'b']],
+    )
+    const untitled = await send('plain.txt', 'Some text')
+    assert.equal(untitled.status, 422)
+    assert.match(untitled.html, /href="#f-title"/)
+    const image = await send('photo.png', 'PNG', { title: 'Photo', tags: 'kept' })
+    assert.equal(image.status, 415)
+    assert.match(image.html, /are not read/)
+    assert.match(image.html, /kept<\/textarea>/)
+    const none = await send('', '', { title: 'None' })
+    assert.equal(none.status, 422)
+    assert.match(none.html, /href="#f-file"/)
+  })
+
   it('fetches a document from an address only for those who may send requests', async () => {
     const collection = await collect('Fetched')
     const form = `${collection}/documents/new?from=address`

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
+import { formOf, textOf, type Visitor, visit, visitWith } from '../../support/console.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 
 const EVIL = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>`
@@ -95,6 +95,20 @@ describe('the editor of workflows in the console', () => {
     const { status, html } = await owner.post(path, { ...tab, spec: `# Typed\n${SPEC}`, do: 'save' })
     assert.equal(status, 404)
     assert.equal(specIn(html, '/workflows'), `# Typed\n${SPEC}`)
+  })
+
+  it('keeps what was typed through the end of the session', async () => {
+    const path = await create()
+    const tab = formOf((await owner.get(path)).html, path)
+    const typed = { ...tab, spec: `# Typed\n${SPEC}`, do: 'publish' }
+    const { status, html } = await visitWith(suite.api).post(path, typed)
+    assert.equal(status, 401)
+    const form = formOf(html, '/sign-in')
+    const kept = new Map(JSON.parse(String(form.kept)))
+    assert.deepEqual(
+      [form.next, kept.get('spec'), kept.get('do'), kept.get('version')],
+      [path, typed.spec, 'publish', '1'],
+    )
   })
 
   it('saves and publishes at once', async () => {

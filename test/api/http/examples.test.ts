@@ -151,10 +151,12 @@ describe('the example responses of the document', () => {
     await example('deleteOutgoingWebhook', { params: { webhook_id: outgoingId } })
     await example('updateOrganization')
     await example('changePlan')
+    await grants()
     await example('signOut')
     await signUps()
     await knowledge()
     await schedules()
+    await lists()
 
     const previews = Object.keys(answers).filter((name) => name.endsWith('Preview') && !operations.has(name))
     const twins = [...routes, ...appRoutes].filter(({ exampleOf }) => exampleOf).map(({ id }) => id)
@@ -325,6 +327,20 @@ describe('the example responses of the document', () => {
     await example('deleteView', { params })
   }
 
+  async function lists() {
+    const { id: list_id } = await example('createList')
+    const params = { list_id }
+    await untilAnswer('getList', { params }, ({ status }) => status === 'ready')
+    await example('listLists')
+    await example('getList', { params })
+    await example('updateList', { params })
+    await example('deleteList', { params })
+    const fixed = await call('createList', { body: { entity: 'contacts', name: 'Guests', type: 'static' } })
+    const contact = await call('createContact')
+    const body = { add: [contact.id] }
+    await example('changeListMembers', { params: { list_id: fixed.id }, body })
+  }
+
   async function members() {
     await example('getPreferences')
     await example('updatePreferences')
@@ -353,6 +369,24 @@ describe('the example responses of the document', () => {
     await example('updateKey', { params })
     await example('rotateKey', { params })
     await example('revokeKey', { params })
+  }
+
+  async function grants() {
+    const route = appRoutes.find(({ id }) => id === 'createGrant')!
+    const { scopes: _, ...asked } = route.example as Record<string, string> & { scopes: string[] }
+    await suite.db.system('oauth_clients').insert({
+      id: asked.client_id,
+      name: 'Claude',
+      redirect_uris: [asked.redirect_uri],
+      expires_at: new Date(Date.now() + 600_000),
+    })
+    await example('getAuthorization', {
+      query: `?${new URLSearchParams({ ...asked, scope: 'contacts:read' })}`,
+    })
+    const { id: grant_id } = await example('createGrant')
+    await suite.db.system('oauth_grants').update({ code_used_at: new Date() })
+    await example('listGrants', { query: '?limit=1' })
+    await example('revokeGrant', { params: { grant_id } })
   }
 
   async function secrets() {

@@ -12,6 +12,7 @@ import { type Route, route } from '../../../api/http/route.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import { serve } from '../../../api/http/serve.ts'
 import { documentSlots, nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
+import { ClientDocuments } from '../../../api/oauth/client-documents.ts'
 import { v1Realm } from '../../../api/v1/realm.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { conflict, notFound } from '../../../db/model/errors.ts'
@@ -115,6 +116,7 @@ describe('the gateway', () => {
       compute: new Compute(),
       queryVectors: noVectors(),
       fetchFile: () => Promise.reject(new Error('nothing is fetched')),
+      clientDocuments: new ClientDocuments(() => Promise.reject(new Error('nothing is fetched'))),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: db, log: new LogOutput(1), queues: false }),
     }

@@ -8,6 +8,7 @@ import { KnownWorkflows } from '../../../api/http/known-workflows.ts'
 import { RunEnds } from '../../../api/http/run-ends.ts'
 import type { Caller } from '../../../api/http/scopes.ts'
 import { documentSlots, nodeTestSlots, streamSlots } from '../../../api/http/slots.ts'
+import { ClientDocuments } from '../../../api/oauth/client-documents.ts'
 import { conflict } from '../../../db/model/errors.ts'
 import type { Database } from '../../../db/postgres/connect.ts'
 import { createLogger } from '../../../db/process/log.ts'
@@ -55,6 +56,7 @@ describe('concurrent requests with one Idempotency-Key', () => {
       compute: new Compute(),
       queryVectors: noVectors(),
       fetchFile: () => Promise.reject(new Error('nothing is fetched')),
+      clientDocuments: new ClientDocuments(() => Promise.reject(new Error('nothing is fetched'))),
       stopping: new AbortController().signal,
       metrics: createMetrics({ db: database, log: new LogOutput(1), queues: false }),
     }

@@ -18,6 +18,12 @@ describe('a repeated request whose response has a secret', () => {
       outgoing: await made('/webhooks/outgoing', { ...HOOK, name: 'Billing' }),
       key: (await createKey(suite.db, api.organizationId)).id,
     }
+    await suite.db.system('oauth_clients').insert({
+      id: GRANT.client_id,
+      name: 'Claude',
+      redirect_uris: [GRANT.redirect_uri],
+      expires_at: new Date(Date.now() + 600_000),
+    })
   })
 
   const CASES: Record<string, () => [path: string, body: object, count: string]> = {
@@ -28,6 +34,7 @@ describe('a repeated request whose response has a secret', () => {
     ],
     'the creation of an outgoing webhook': () => ['/webhooks/outgoing', HOOK, 'outgoing_webhooks'],
     'the creation of a key': () => ['/keys', { name: 'Twice', scopes: ['contacts:read'] }, 'api_keys'],
+    'the grant of an assistant': () => ['/grants', GRANT, 'oauth_grants'],
     'the rotation of an incoming webhook': () => [
       `/webhooks/incoming/${rows.incoming}/rotate-secret`,
       { overlap_hours: 1 },
@@ -50,7 +57,7 @@ describe('a repeated request whose response has a secret', () => {
         api.request('POST', `/app${path}`, { key: null, headers, body, ...more })
       const count = async () => Number((await db.system(table).count())[0]!.count)
       const first = await send()
-      const secret: string = first.body.secret ?? first.body.key
+      const secret: string = first.body.secret ?? first.body.key ?? first.body.redirect_to
       assert.ok(secret, JSON.stringify(first.body))
       const after = await count()
       const second = await send()
@@ -64,7 +71,11 @@ describe('a repeated request whose response has a secret', () => {
       assert.equal(changed.body.error.type, 'idempotency_conflict')
       const another = await sessionHeaders(db, api, 'admin')
       const others = await send({ headers: { ...another, 'Idempotency-Key': 'once' } })
-      assert.notEqual(others.body.secret ?? others.body.key, secret, 'nobody else gets it')
+      assert.notEqual(
+        others.body.secret ?? others.body.key ?? others.body.redirect_to,
+        secret,
+        'nobody else gets it',
+      )
       const stored = [...(await everyRow(db, [])).values()].join('\n')
       assert.ok(!stored.includes(secret), 'it is stored sealed')
     })
@@ -113,4 +124,8 @@ describe('a repeated request whose response has a secret', () => {
   })
 })
 
+const GRANT = appRoutes.find(({ id }) => id === 'createGrant')!.example as {
+  client_id: string
+  redirect_uri: string
+}
 const HOOK = { name: 'Zap', url: 'https://example.com/hook', events: ['contact.created'] }

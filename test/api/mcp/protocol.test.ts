@@ -69,7 +69,9 @@ describe('the protocol at /mcp', () => {
           ...(method === 'POST' && LIST),
         })
         assert.equal(status, 401, `${method} ${key}`)
-        assert.equal(headers.get('www-authenticate'), 'Bearer')
+        const metadata = 'https://agx.example.com/.well-known/oauth-protected-resource/mcp'
+        const invalid = key === null ? '' : 'error="invalid_token", '
+        assert.equal(headers.get('www-authenticate'), `Bearer ${invalid}resource_metadata="${metadata}"`)
         assert.equal(body.error.message, 'missing or invalid API key')
         assert.equal(body.error.data.type, 'unauthorized')
         assert.match(body.error.data.hint, hint)

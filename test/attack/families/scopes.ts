@@ -18,6 +18,8 @@ export const scopes: Family = {
     ids.file_id = await attacker.file('own')
     const view = { entity: 'contacts', name: 'All', shared: true }
     ids.view_id = JSON.parse((await send('POST', '/v1/views', bearer(attacker.key), view)).text).id
+    const list = { entity: 'contacts', name: 'All', type: 'static' }
+    ids.list_id = JSON.parse((await send('POST', '/v1/lists', bearer(attacker.key), list)).text).id
     const job = { action: 'delete', query: { q: 'nobody' }, confirm: true }
     ids.job_id = JSON.parse(
       (await send('POST', '/v1/objects/contacts/bulk', bearer(attacker.key), job)).text,

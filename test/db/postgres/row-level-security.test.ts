@@ -11,6 +11,7 @@ const WITHOUT_ORGANIZATION: Record<string, string> = {
   agx_migrations:
     'the applied migrations, which a process compares with those it knows; agx_app only reads it',
   pool_workers: 'one row per worker of a pool; agx_app has no access',
+  oauth_clients: 'any program may register itself, before anybody connects it; agx_app has no access',
   relays: 'one row per worker; agx_app has no access',
   sweep_state: 'one row that the workers share; agx_app has no access',
   agx_migrations_lock: "Knex's own; no role of ours may read it",
@@ -120,6 +121,7 @@ describe('row-level security', () => {
       `update organizations set pools = '{dmz}'`,
       `update organizations set limits = '{}'`,
       'select * from sign_ups',
+      'select * from oauth_clients',
     ])
       await assert.rejects(
         asApp(mine, (client) => client.query(statement)),

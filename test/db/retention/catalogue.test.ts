@@ -22,6 +22,8 @@ const DO_NOT_GROW: Record<string, string> = {
   knowledge_embeddings: 'at most one of a collection; deleted with it',
   knowledge_passages: 'at most KNOWLEDGE.passages of an organization; deleted with their documents',
   knowledge_vectors: 'at most one of a passage; deleted with it',
+  list_changes: 'one row per change of a record of a kind with lists; deleted when it was compared with them',
+  lists: BY_HAND,
   mail_suppressions: 'one row for each address that unsubscribed, bounced or complained',
   memberships: BY_HAND,
   organization_storage: 'one row of each organization',

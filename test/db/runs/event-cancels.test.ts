@@ -4,6 +4,7 @@ import { v7 as uuidv7 } from 'uuid'
 import { matchEvents } from '../../../db/events/match.ts'
 import { insertEvents } from '../../../db/events/outbox.ts'
 import { cancelPage, eventCancels } from '../../../db/runs/event-cancels.ts'
+import { overtakenBy } from '../../../db/runs/overtaken.ts'
 import { activate } from '../../../db/workflows/workflows.ts'
 import {
   createOrganization,
@@ -13,7 +14,7 @@ import {
 } from '../../support/database.ts'
 import { delay } from '../../support/nodes.ts'
 import { planInTenant, planOf, statementsOf } from '../../support/plans.ts'
-import { saveWorkflow } from '../../support/worker.ts'
+import { queueRun, saveWorkflow } from '../../support/worker.ts'
 
 const OPEN = 20_000
 const idOf = (i: number | string) => `cast('00000000-0000-7000-8000-' || lpad(to_hex(${i}), 12, '0') as uuid)`
@@ -40,6 +41,12 @@ describe('an event that may cancel runs, of a host with another clock', () => {
       insertEvents(tx, [{ name, data: {}, id: uuidv7({ msecs: Date.now() + ahead }) }]),
     )
   const compared = async () => Number((await db.system('event_cancels').count('* as count'))[0]!.count)
+  /** Why a run that begins is cancelled, by the names of the events. */
+  const overtaken = async () => {
+    const { id } = await db.system('runs').where({ organization_id: organizationId }).first()
+    const reason = await db.tenant(organizationId, testActor, (tx) => overtakenBy(tx, id))
+    return reason?.match(/by the event (\S+)/)?.[1]
+  }
 
   it('cancels those whose trigger was raised before it, whatever their ids', async () => {
     await raise('order.placed', 60_000)
@@ -60,6 +67,51 @@ describe('an event that may cancel runs, of a host with another clock', () => {
     await matchEvents(db.system)
     assert.equal((await db.system('runs').where({ organization_id: organizationId })).length, 1)
     assert.equal(await compared(), 0)
+    assert.equal(await overtaken(), undefined)
+  })
+
+  it('is found when a run begins whose trigger was raised before it, and matched after it', async () => {
+    await db.system('event_cancels').delete()
+    await db.system('runs').delete()
+    await raise('order.placed', 5_000)
+    await setTimeout(5)
+    await raise('order.cancelled', 0)
+    // One by one, in the order of the ids, as if there were hundreds between them.
+    for (let n = 0; n < 2; n++) assert.equal((await matchEvents(db.system, 1)).events, 1)
+    assert.equal(await compared(), 0)
+    assert.equal(await overtaken(), 'order.cancelled')
+  })
+})
+
+describe(`a run that begins after ${OPEN} events that would have cancelled it`, () => {
+  let db: TestDatabase
+  before(async () => {
+    db = await createTestDatabase()
+  })
+  after(() => db?.drop())
+
+  it('reads none of them', async () => {
+    const organizationId = await createOrganization(db)
+    await db.asOwner(async (client) => {
+      await client.query(
+        `insert into events (organization_id, id, name, data, actor, created_at, matched_at)
+         select $1, ${idOf('i')}, 'order.cancelled', '{}', '{}', now() - interval '1 day', now()
+         from generate_series(1, $2::integer) i`,
+        [organizationId, OPEN],
+      )
+      await client.query('vacuum analyze')
+    })
+    const run = await queueRun(db, organizationId, {
+      nodes: [delay('sleep', '1h')],
+      settings: { cancel_on: [{ event: 'order.cancelled' }] },
+    })
+    const statements = await statementsOf(db, (on) =>
+      on.tenant(organizationId, testActor, (tx) => overtakenBy(tx, run)),
+    )
+    let rows = 0
+    for (const statement of statements)
+      rows += (await db.asOwner((client) => planInTenant(client, organizationId, statement))).rows
+    assert.ok(rows < 20, `${rows}`)
   })
 })
 

@@ -311,6 +311,13 @@ describe('values that look right', () => {
     )
   })
 
+  it('are told what is wrong with a URL that has a blank', async () => {
+    const [code, message] = await errorOf('api_request', { url: 'https://x.test/?q=Müller & Söhne' })
+    equal(code, 'invalid_config')
+    match(message, /^url must be a URL without blanks: the filter `url_encode` encodes a value in it/)
+    match((await errorOf('api_request', { url: 'x.test/a b' }))[1], /must be an http or https URL/)
+  })
+
   it('are numbers in texts for a counter', async () => {
     const [code] = await errorOf('key_value', { operation: 'increment', key: 'a', by: 'ten' })
     equal(code, 'invalid_config')
