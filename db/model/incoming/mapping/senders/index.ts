@@ -175,7 +175,7 @@ export function deliveryIdOf(request: SenderRequest, chosen?: string | null): st
  */
 export function senderOf(request: SenderRequest, chosen?: string | null): Sender | undefined {
   const known = (one: SenderRequest) => (sender: Sender) => sender.matches(one)
-  const own = ALL_SENDERS.filter((sender) => idOfSender(sender) === chosen)
+  const own = chosen ? ALL_SENDERS.filter((sender) => idOfSender(sender) === chosen) : []
   const { headers, payload } = request
   return (
     own.find(known(request)) ??
