@@ -20,16 +20,21 @@ export const RESPONSE_TYPE = 'code'
 
 /** The parameters of the authorization endpoint (RFC 6749, 4.1.1; RFC 7636; RFC 8707). */
 export const authorizationParameters = {
-  response_type: z.literal(RESPONSE_TYPE),
-  client_id: z.string().min(1).max(1_000),
-  redirect_uri: z.string().min(1).max(1_000),
+  response_type: z.literal(RESPONSE_TYPE).meta({ description: 'The only flow.' }),
+  client_id: z
+    .string()
+    .min(1)
+    .max(1_000)
+    .meta({ description: 'The registered id, or the URL of the metadata document.' }),
+  redirect_uri: z.string().min(1).max(1_000).meta({ description: 'One that the client has registered.' }),
   code_challenge: z
     .string()
-    .refine(isChallenge, 'must be the SHA-256 of a verifier in base64url: 43 characters'),
-  code_challenge_method: z.literal('S256'),
-  scope: z.string().max(4_000).optional(),
-  state: z.string().max(4_000).optional(),
-  resource: z.string().max(1_000).optional(),
+    .refine(isChallenge, 'must be the SHA-256 of a verifier in base64url: 43 characters')
+    .meta({ description: 'The SHA-256 of the verifier.' }),
+  code_challenge_method: z.literal('S256').meta({ description: 'The only method.' }),
+  scope: z.string().max(4_000).optional().meta({ description: 'Scopes, separated by blanks.' }),
+  state: z.string().max(4_000).optional().meta({ description: 'Returned as it is.' }),
+  resource: z.string().max(1_000).optional().meta({ description: 'The address of `/mcp`.' }),
 }
 const parameters = z.object(authorizationParameters)
 export type AuthorizationParameters = z.output<typeof parameters>
