@@ -55,7 +55,8 @@ describe('records that enter a list while the worker is killed', () => {
         stack.kill('worker')
       }
     }
-    stack.kill('worker')
+    // The next one, which may not run yet.
+    await until(() => stack.kill('worker'), 'the next worker')
     await until(async () => (await list()).member_count === RECORDS, 'all members')
     assert.deepEqual(await countOf('list.entered'), { all: RECORDS, distinct: RECORDS })
     assert.deepEqual(await countOf('list.left'), { all: 0, distinct: 0 })
