@@ -1,6 +1,6 @@
 import { matchEvents } from '../../db/events/match.ts'
 import { SYSTEM } from '../../db/model/actor.ts'
-import { compareChanges, listQueuedChanges } from '../../db/records/lists/changes.ts'
+import { compareChanges, listChangedOrganizations } from '../../db/records/lists/changes.ts'
 import { comparePage, listPasses } from '../../db/records/lists/passes.ts'
 import type { TestDatabase } from './database.ts'
 
@@ -14,8 +14,8 @@ export async function settleLists(db: TestDatabase, { page = 500 } = {}): Promis
         db.tenant(job.organization_id, SYSTEM, (tx) => comparePage(tx, job, page)),
       )
     }
-    for (const { organization_id, ids } of await listQueuedChanges(db.system, 200))
-      work += await db.tenant(organization_id, SYSTEM, (tx) => compareChanges(tx, ids))
+    for (const organization of await listChangedOrganizations(db.system, 200))
+      work += await db.tenant(organization, SYSTEM, (tx) => compareChanges(tx, 200))
   }
 }
 
