@@ -21,21 +21,30 @@ const TURN_MS = 2_500
 /** Longer than a turn and the page with which it ends. */
 const LEASE_SECONDS = 15
 
+/** Makes pages until a turn is over, or none is left. */
+export async function takeTurn(makePage: (keepOn: () => boolean) => Promise<boolean>): Promise<void> {
+  const until = Date.now() + TURN_MS
+  const keepOn = () => Date.now() < until
+  while (keepOn() && (await makePage(keepOn)));
+}
+
 /**
- * The jobs of a table that `waits` for a turn (SQL, as in `defineQueue`), the oldest first. Organizations take turns, and
- * each has `slots` jobs in work at once: by the order alone, jobs that take hours would keep all places.
+ * The jobs of a table that `waits` for a turn (SQL, as in `defineQueue`), by default the oldest first; jobs that wait
+ * again once they are done need an `order` in which all come first at some time. Organizations take turns, and each has
+ * `slots` jobs in work at once: by the order alone, jobs that take hours would keep all places.
  */
 export function definePagedJobs<Job extends JobKey>(
   table: string,
   waits: string,
   slots: number,
   returning: readonly string[] = [],
+  order = 'created_at, id',
 ) {
   const jobs = defineQueue<Job>({
     table,
     key: ['organization_id', 'id'],
     waits,
-    order: 'created_at, id',
+    order,
     returning,
     seconds: LEASE_SECONDS,
     turns: { slots },
@@ -44,10 +53,8 @@ export function definePagedJobs<Job extends JobKey>(
     claim: jobs.claim,
     /** Makes pages for a turn, and releases the job, also if a page fails. */
     async takeTurn(system: System, job: Job, makePage: MakePage<Job>): Promise<void> {
-      const until = Date.now() + TURN_MS
-      const keepOn = () => Date.now() < until
       try {
-        while (keepOn() && (await makePage(job, keepOn)));
+        await takeTurn((keepOn) => makePage(job, keepOn))
       } finally {
         await jobs.release(system, [job])
       }

@@ -16,8 +16,10 @@ import { claimAlone, HAS_LOCK } from './queue-lock.ts'
  *   them, so they need no lease;
  * - held runs (`db/runs/holds/held.ts`), because the runs of an organization compete for keys and rates: one transaction
  *   decides about them under a lock of the organization, and sets the time of the next look for those that must wait;
- * - late runs, reminders of tasks and changes for lists (`due-rows.ts`), because their whole work is to raise events in the
- *   transaction that locks the rows; the list before it claims nothing, and only finds the organizations;
+ * - late runs and reminders of tasks (`due-rows.ts`), because their whole work is to raise events in the transaction that
+ *   locks the rows; the list before it claims nothing, and only finds the organizations;
+ * - changes for lists (`db/records/lists/changes.ts`), likewise, but under a lock of the organization, because they lock
+ *   its lists;
  * - unchecked deliveries (`claimIdleDeliveries`), because nothing is queued: the sweep marks the pages that it has
  *   checked.
  * The purges and the sweep are no queues: one elected worker does them (`sweep-state.ts`).

@@ -81,7 +81,7 @@ export function allQueues({
     runBatchesQueue(db),
     bulkJobsQueue(db),
     listChangesQueue({ db, log }),
-    listPassesQueue(db),
+    listPassesQueue({ db, log }),
     erasuresQueue(db),
     waitsQueue(db),
     dueWaitsQueue({ db, approvalLink }),

@@ -1,30 +1,47 @@
 import { SYSTEM } from '../../db/model/actor.ts'
 import type { Database } from '../../db/postgres/connect.ts'
 import type { Logger } from '../../db/process/log.ts'
-import { compareChanges, listQueuedChanges } from '../../db/records/lists/changes.ts'
+import { takeTurn } from '../../db/queue/paged-jobs.ts'
+import { compareChanges, listChangedOrganizations } from '../../db/records/lists/changes.ts'
 import type { Queue } from '../relay.ts'
 
-/** Changes of one claim, in which organizations take turns: a transaction for each of them. */
+/** Changes of one transaction. */
 const PAGE = 200
+/** Organizations in work at once: the slow filters of one keep only its own place. */
+const AT_ONCE = 4
 
-/** Compares changed records with lists. It starts no workflow: its claim does all the work and returns no rows. */
-export function listChangesQueue({ db, log }: { db: Database; log: Logger }): Queue<never> {
+/**
+ * Compares changed records with lists, in a turn of each organization. It starts no workflow, and leases nothing: two
+ * workers that claim the same organization exclude each other in each transaction.
+ */
+export function listChangesQueue({
+  db,
+  log,
+}: {
+  db: Database
+  log: Logger
+}): Queue<{ organization_id: string }> {
+  const inWork = new Set<string>()
   return {
     name: 'list changes',
     channel: 'agx_lists',
-    async claim(system) {
-      for (let compared = PAGE; compared > 0; ) {
-        compared = 0
-        for (const { organization_id, ids } of await listQueuedChanges(system, PAGE))
-          compared += await db
-            .tenant(organization_id, SYSTEM, (tx) => compareChanges(tx, ids))
-            .catch((err) => {
-              log.warn({ err, organization_id }, 'changed records could not be compared with lists')
-              return 0
-            })
-      }
-      return []
+    atOnce: AT_ONCE,
+    async claim(system, limit) {
+      const organizations = await listChangedOrganizations(system, limit, [...inWork])
+      for (const id of organizations) inWork.add(id)
+      return organizations.map((organization_id) => ({ organization_id }))
     },
-    async start() {},
+    async start(_client, { organization_id }) {
+      const report = (err: unknown, list_id: string) =>
+        log.warn({ err, organization_id, list_id }, 'records could not be compared with a list')
+      const page = () => db.tenant(organization_id, SYSTEM, (tx) => compareChanges(tx, PAGE, report))
+      try {
+        await takeTurn(async () => (await page()) > 0)
+      } catch (err) {
+        log.warn({ err, organization_id }, 'changed records could not be compared with lists')
+      } finally {
+        inWork.delete(organization_id)
+      }
+    },
   }
 }

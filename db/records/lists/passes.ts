@@ -1,7 +1,7 @@
 import { NIL } from 'uuid'
 import type { Tenant } from '../../postgres/tenancy.ts'
 import { definePagedJobs, type JobKey } from '../../queue/paged-jobs.ts'
-import { COMPARED, type ComparedList, settleOrNote } from './changes.ts'
+import { COMPARED, type ComparedList, type Report, settleInTime } from './changes.ts'
 import { completeChanges } from './settle.ts'
 
 /**
@@ -16,12 +16,18 @@ export const PASS_MINUTES = 60
 /** Lists of one organization in work at once. */
 const SLOTS = 1
 
-export const listPasses = definePagedJobs<JobKey>('lists', 'due_at <= now()', SLOTS)
+/** By the time at which they are due: a list that is due every hour comes after one that waits to be filled. */
+export const listPasses = definePagedJobs<JobKey>('lists', 'due_at <= now()', SLOTS, [], 'due_at, id')
 
 type PassedList = ComparedList & { after_id: string | null; drifts: boolean; deleted_at: Date | null }
 
 /** Compares the next records with the list, or removes members of a deleted one. @returns whether there may be more. */
-export async function comparePage(tx: Tenant, { id }: JobKey, limit: number): Promise<boolean> {
+export async function comparePage(
+  tx: Tenant,
+  { id }: JobKey,
+  limit: number,
+  report?: Report,
+): Promise<boolean> {
   const row = () => tx.trx('lists').where({ organization_id: tx.organizationId, id })
   const list = await row()
     .whereRaw('due_at <= now()')
@@ -30,7 +36,7 @@ export async function comparePage(tx: Tenant, { id }: JobKey, limit: number): Pr
   if (!list) return false
   if (list.deleted_at) return removeNext(tx, id, limit)
   const ids = await nextRecords(tx, list, limit)
-  const changes = await settleOrNote(tx, list, ids)
+  const changes = await settleInTime(tx, [list], ids, { report })
   const silent = new Set(list.filled_at ? [] : [id])
   await completeChanges(tx, changes, { cause: 'comparison', silent })
   // A problem has ended the pass.
