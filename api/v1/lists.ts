@@ -21,7 +21,7 @@ import { deletion } from '../http/deletion.ts'
 import { ifMatch } from '../http/if-match.ts'
 import { listEnvelope, offsetOf, pageControls, presentList } from '../http/list-query.ts'
 import { type Route, type RouteRequest, route } from '../http/route.ts'
-import { allows } from '../http/scopes.ts'
+import { allows, type Caller } from '../http/scopes.ts'
 import { filterScopes } from './filter-scopes.ts'
 import { withETag } from './record-shapes.ts'
 import { asTexts, parseSelection, type StoredQuery, storedQuery } from './stored-query.ts'
@@ -161,7 +161,7 @@ export const listRoutes: Route[] = [
       if (entity) requireScopes([`${entity}:read`])
       const readable = entity ? [entity] : kindNames.filter((kind) => allows(caller.scopes, `${kind}:read`))
       const found = await tenant((tx) => listLists(tx, readable, { ...page, offset: offsetOf(page) }))
-      return presentList({ ...found, data: found.data.map(present) })
+      return presentList({ ...found, data: found.data.map((row) => present(row, caller)) })
     },
   }),
   route({
@@ -183,10 +183,10 @@ export const listRoutes: Route[] = [
       query: { lead_status: 'new', 'created_at[gte]': 'last_7_days' },
     },
     etag: true,
-    handler: async ({ body, requireScopes, tenant, setHeader }) => {
+    handler: async ({ body, caller, requireScopes, tenant, setHeader }) => {
       const read = body.filter ? filterScopes(body.filter.selection) : []
       requireScopes([`${body.entity}:write`, ...read])
-      return withETag(setHeader, present(await tenant((tx) => createList(tx, body))))
+      return withETag(setHeader, present(await tenant((tx) => createList(tx, body)), caller))
     },
   }),
   route({
@@ -197,10 +197,10 @@ export const listRoutes: Route[] = [
     summary: 'Retrieve a list of records',
     response: { status: 200, schema: list },
     etag: true,
-    handler: async ({ params, tenant, requireScopes, setHeader }) => {
+    handler: async ({ params, caller, tenant, requireScopes, setHeader }) => {
       const found = await tenant((tx) => getList(tx, params.list_id))
       requireScopes([`${found.entity}:read`])
-      return withETag(setHeader, present(found))
+      return withETag(setHeader, present(found, caller))
     },
   }),
   route({
@@ -216,7 +216,7 @@ export const listRoutes: Route[] = [
     example: { name: 'Leads of this week' },
     etag: true,
     ifMatch: true,
-    handler: async ({ params, body, headers, tenant, requireScopes, setHeader }) => {
+    handler: async ({ params, body, headers, caller, tenant, requireScopes, setHeader }) => {
       const ifVersion = ifMatch(headers)
       const before = await writable({ params, tenant, requireScopes })
       const { query, ...patch } = body
@@ -224,7 +224,7 @@ export const listRoutes: Route[] = [
       if (filter) requireScopes(filterScopes(filter.selection))
       const given: ListPatch = { ...patch, ...(filter && { filter }) }
       const after = await tenant((tx) => updateList(tx, params.list_id, given, ifVersion))
-      return withETag(setHeader, present(after))
+      return withETag(setHeader, present(after, caller))
     },
   }),
   route({
@@ -294,11 +294,14 @@ function checkedFilter({ entity, type }: List, query: StoredQuery): ListFilter {
 const statusOf = ({ problem, filled_at }: List) =>
   problem !== null ? 'failed' : filled_at ? 'ready' : 'filling'
 
-function present(row: List) {
-  const { filled_at: _, ...shown } = row
+/** A caller who may not read what a filter reads, sees its members, but not the filter. */
+function present(row: List, { scopes }: Pick<Caller, 'scopes'>) {
+  const { filled_at: _, selection, query, ...shown } = row
+  const isReadable = !selection || filterScopes(selection).every((scope) => allows(scopes, scope))
   return {
     object: 'record_list' as const,
     ...shown,
+    query: isReadable ? query : null,
     status: statusOf(row),
     path: `/v1/objects/${row.entity}?${LIST_ID}=${row.id}`,
   }

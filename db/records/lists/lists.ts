@@ -29,6 +29,8 @@ export interface List {
   type: ListType
   /** The parameters of a filter list: those of the list of records, as sent. */
   query: Record<string, string | string[]> | null
+  /** The parsed `query`. */
+  selection: Selection | null
   member_count: number
   /** When it had its members: the end of the first comparison of a filter list with all records; null before. */
   filled_at: Date | null
@@ -71,6 +73,7 @@ const COLUMNS = [
   'description',
   'type',
   'query',
+  'selection',
   'member_count',
   'filled_at',
   'problem',

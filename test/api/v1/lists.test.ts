@@ -175,6 +175,23 @@ describe('lists of records', () => {
     assert.equal((await send('POST', '/v1/lists', filter, other)).status, 403)
   })
 
+  it('show a filter only to who may read what it reads', async () => {
+    const query = { 'company.industry': 'software' }
+    const { id } = await done('POST', '/v1/lists', { entity: 'contacts', name: 'x', type: 'filter', query })
+    const [some, all] = [
+      await keyWith('contacts:read', 'contacts:write'),
+      await keyWith('contacts:read', 'companies:read'),
+    ]
+    const shownBy = async (key: string) => {
+      const { data } = await done('GET', '/v1/lists?entity=contacts', undefined, key)
+      const [listed] = data.filter((list: { id: string }) => list.id === id)
+      return [listed.query, (await done('GET', `/v1/lists/${id}`, undefined, key)).query]
+    }
+    assert.deepEqual(await shownBy(all), [query, query])
+    assert.deepEqual(await shownBy(some), [null, null])
+    assert.equal((await done('PATCH', `/v1/lists/${id}`, { name: 'y' }, some)).query, null)
+  })
+
   it('are of no other organization', async () => {
     const list = await done('POST', '/v1/lists', { entity: 'contacts', name: 'Own', type: 'static' })
     await done('POST', `/v1/lists/${list.id}/members`, { add: [await contact()] })
