@@ -83,7 +83,6 @@ describe('forms with a file', () => {
       type: 'invalid_request',
       message: 'the fields of the form were not complete within the time limit',
     })
-    assert.ok(request.isPaused())
   })
 
   it('leave nothing unread that would block the connection', async () => {
