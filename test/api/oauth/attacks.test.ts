@@ -293,17 +293,46 @@ describe('attacks on OAuth', () => {
       assert.equal((await call(second.access_token)).status, 401)
     })
 
-    it('do not fill the table, however often they are refreshed', async () => {
+    it('of a refresh stay known: a thief who refreshes on and on is found out by the first one', async () => {
       const first = await connected(suite.api, owner)
       const { clientId } = first
-      let { refresh } = first
+      let last = first as { access: string; refresh: string }
       for (let i = 0; i < 60; i++) {
-        const { status, body } = await refreshing(suite.api, { clientId, refresh })
+        const { status, body } = await refreshing(suite.api, { clientId, refresh: last.refresh })
         assert.equal(status, 200)
-        refresh = body.refresh_token
+        last = { access: body.access_token, refresh: body.refresh_token }
       }
-      const grant = suite.db.system('oauth_grants').where({ client_id: clientId }).select('id')
-      assert.equal((await suite.db.system('oauth_tokens').whereIn('grant_id', grant)).length, 50)
+      assert.equal((await call(last.access)).status, 200)
+      assert.equal((await refreshing(suite.api, first)).body.error, 'invalid_grant')
+      assert.equal((await call(last.access)).status, 401)
+    })
+
+    it('of a refresh stay known for as long as what it made, and end the grant even later', async () => {
+      const first = await connected(suite.api, owner)
+      const tokens = suite.db.system('oauth_tokens')
+      const soon = new Date(Date.now() + 60_000)
+      await tokens.clone().whereNull('refreshed_at').update({ expires_at: soon })
+      const second = (await refreshing(suite.api, first)).body
+      assert.equal((await call(second.access_token)).status, 200)
+      const made = await tokens.clone().orderBy('id', 'desc').first()
+      const used = await tokens.clone().where({ id: made.previous }).first()
+      assert.deepEqual(used.expires_at, made.expires_at)
+      await tokens.clone().where({ id: used.id }).update({ expires_at: new Date(Date.now() - 1) })
+      assert.equal((await refreshing(suite.api, first)).body.error, 'invalid_grant')
+      assert.equal((await call(second.access_token)).status, 401)
+    })
+
+    it('are refreshed at most 200 times a day, which uses up no token', async () => {
+      const first = await connected(suite.api, owner)
+      const second = (await refreshing(suite.api, first)).body
+      const next = { clientId: first.clientId, refresh: second.refresh_token }
+      const windows = suite.db.system('limit_windows').whereLike('subject', 'refreshes of grant %')
+      assert.ok((await windows.clone().update({ used: 200 })) > 0)
+      const { status, headers, body } = await refreshing(suite.api, next)
+      assert.deepEqual([status, body.error], [429, 'temporarily_unavailable'])
+      assert.ok(Number(headers.get('retry-after')) > 0)
+      await windows.clone().delete()
+      assert.equal((await refreshing(suite.api, next)).status, 200)
     })
 
     it('keep their scopes, client and resource in a refresh', async () => {
