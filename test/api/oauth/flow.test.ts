@@ -20,6 +20,7 @@ import {
   connected,
   consent,
   exchanging,
+  forgetRegistrations,
   newVerifier,
   postForm,
   refreshing,
@@ -75,6 +76,7 @@ describe('OAuth for assistants', () => {
     owner = await visit(suite.db, suite.api)
     member = await visit(suite.db, suite.api, 'member')
   })
+  beforeEach(() => forgetRegistrations(suite.db))
   const clientOf = () =>
     new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
   const transportOf = (authProvider: OAuthClientProvider) =>
