@@ -115,7 +115,7 @@ export const accessPurges = [
   byAge({
     name: 'clients of OAuth',
     tables: ['oauth_clients'],
-    keeps: '30 days, and a year after their last grant',
+    keeps: 'a day, and a year after their last grant',
     index: 'oauth_clients_age',
     rows: 1_000,
     table: 'oauth_clients',
