@@ -319,7 +319,10 @@ describe('attacks on OAuth', () => {
       const made = await tokens.clone().orderBy('id', 'desc').first()
       const used = await tokens.clone().where({ id: made.previous }).first()
       assert.deepEqual(used.expires_at, made.expires_at)
-      await tokens.clone().where({ id: used.id }).update({ expires_at: new Date(Date.now() - 1) })
+      await tokens
+        .clone()
+        .where({ id: used.id })
+        .update({ expires_at: new Date(Date.now() - 1) })
       assert.equal((await refreshing(suite.api, first)).body.error, 'invalid_grant')
       assert.equal((await call(second.access_token)).status, 401)
     })
