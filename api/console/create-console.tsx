@@ -155,7 +155,7 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
   return { serves: (path) => path.startsWith(ASSETS) || places.has(path.split('/')[1]), answer }
 }
 
-/** Of a file that comes without a session: a browser that has not sent it whole may show no answer. */
+/** Bytes of a file that comes without a session: a browser that has not sent it whole may show no answer. */
 const MAX_DISCARDED = 64 * 1024 * 1024
 
 const signInBefore = (next: string): Shown => ({ redirect: `/sign-in?next=${encodeURIComponent(next)}` })
