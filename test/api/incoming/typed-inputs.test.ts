@@ -137,6 +137,23 @@ describe('typed inputs of the workflow of an incoming webhook', () => {
     assert.match(answer.body.warnings[0], /nights/)
   })
 
+  it('are a warning for a known sender, chosen or recognised, which may end a webhook that refuses', async () => {
+    const subscriber = { email_address: 'ada@example.com', state: 'active' }
+    const before = (await runs()).length
+    for (const [webhook, payload] of [
+      [await plain({ sender: 'kit', verification: { type: 'secret' } }), { nights: 'three' }],
+      [await plain(), { subscriber, nights: 'three' }],
+    ] as const) {
+      const { status, body } = await test.send(webhook, payload)
+      const warning = 'the workflow "Book" was not started: nights: Input nights must be of type number.'
+      assert.deepEqual([status, body.message, body.warnings], [200, 'started no workflows', [warning]])
+      const [entry] = await test.logs(webhook)
+      assert.deepEqual([entry.status, entry.run_id, entry.warnings], ['Success', null, [warning]])
+      assert.equal(await problem(webhook), `the last request: ${warning}`)
+    }
+    assert.equal((await runs()).length, before)
+  })
+
   it('are looked for in a bounded part of the log, however long it is', async () => {
     const { id } = await plain()
     const { organizationId } = test.api
