@@ -14,7 +14,7 @@ import type { IncomingWebhook } from '../../db/model/incoming/types.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { sampleBody } from '../incoming/test-mapping.ts'
 import { previewSchema } from './incoming-outcome-schema.ts'
-import { assertTargets, scopesOf } from './incoming-webhook-rules.ts'
+import { assertMapping, scopesOf } from './incoming-webhook-rules.ts'
 import { params } from './incoming-webhook-schemas.ts'
 import { fieldMapping, mappingRule } from './mapping-schema.ts'
 
@@ -167,7 +167,7 @@ export const incomingMappingRoutes: AppRoute[] = [
       const { webhook: stored, body } = await sampleOf(request)
       const webhook = { ...stored, field_mapping: request.body.field_mapping ?? stored.field_mapping }
       request.requireScopes(scopesOf(webhook))
-      assertTargets(webhook)
+      assertMapping(webhook)
       const { deps, caller } = request
       const parsed = await parsedBy(
         (...values) => deps.compute.mapBody(...values),

@@ -25,7 +25,7 @@ import type { FieldMapping } from '../../db/model/incoming/types.ts'
 import { REPLAY_STATUSES } from '../../db/model/replays/statuses.ts'
 import { type AppRoute, appRoute, type RouteRequest } from '../http/route.ts'
 import { outcomeSchema, previewSchema as previewOfEntry } from './incoming-outcome-schema.ts'
-import { assertTargets, scopesOf } from './incoming-webhook-rules.ts'
+import { assertMapping, scopesOf } from './incoming-webhook-rules.ts'
 import { params } from './incoming-webhook-schemas.ts'
 import { fieldMapping } from './mapping-schema.ts'
 import { periodOf } from './replay-period.ts'
@@ -205,7 +205,7 @@ async function webhookWith({ params, tenant, requireScopes }: Request, draft: Fi
     withSensitiveTargets(tx, await getIncomingWebhook(tx, params.webhook_id)),
   )
   const drafted = { ...webhook, field_mapping: draft ?? webhook.field_mapping }
-  assertTargets(drafted)
+  assertMapping(drafted)
   requireScopes(scopesOf(drafted))
   return drafted
 }

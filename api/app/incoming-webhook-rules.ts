@@ -50,8 +50,13 @@ export function alsoWrites(
   return FURTHER_KINDS.filter((kind) => named.includes(kind) || allows(scopes, `${kind}:write`))
 }
 
-/** Throws validation_error for rules whose target the webhook does not write. */
-export function assertAlsoWrites(webhook: Written): void {
+/** Throws validation_error for rules whose `to` is not a field of the target, or is what the webhook does not write. */
+export function assertMapping(webhook: Written): void {
+  assertTargets(webhook)
+  assertAlsoWrites(webhook)
+}
+
+function assertAlsoWrites(webhook: Written): void {
   const { field_mapping: mapping, also_writes } = webhook
   const unwritten = furtherKinds(webhook).filter((kind) => !also_writes.includes(kind))
   if (mapping.mode === 'automatic') return
@@ -76,8 +81,7 @@ export const logScopesOf = ({ kind }: Pick<IncomingWebhook, 'kind'>): Scope[] =>
   kind === 'none' ? 'workflows:run' : `${kind}:read`,
 ]
 
-/** Throws validation_error for rules whose `to` is not a field of the target. */
-export function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'kind'>): void {
+function assertTargets(webhook: Pick<IncomingWebhook, 'field_mapping' | 'kind'>): void {
   const { field_mapping: mapping, kind } = webhook
   if (mapping.mode === 'automatic') return
   if (kind === 'none') throw invalid([unusedWithoutRecords('field_mapping', mapping)])

@@ -28,11 +28,10 @@ import { assertPassword, sourceColumns } from './incoming-source.ts'
 import { incomingWebhookLogRoutes } from './incoming-webhook-logs.ts'
 import {
   alsoWrites,
-  assertAlsoWrites,
   assertDeduplication,
   assertInputs,
   assertKey,
-  assertTargets,
+  assertMapping,
   scopesOf,
 } from './incoming-webhook-rules.ts'
 import {
@@ -111,8 +110,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
       return request.tenant(async (tx) => {
         await assertWorkflow(tx, values)
         await assertListeners(tx, values)
-        assertTargets(values)
-        assertAlsoWrites(values)
+        assertMapping(values)
         assertDeduplication(values)
         assertInputPaths(values)
         assertInputs(values)
@@ -168,8 +166,7 @@ export const incomingWebhookRoutes: AppRoute[] = [
         const webhook = await updateIncomingWebhook(tx, webhook_id, patch)
         request.requireScopes(scopesOf(webhook))
         // A PATCH can change the target or the rules alone; both are checked together.
-        assertTargets(webhook)
-        assertAlsoWrites(webhook)
+        assertMapping(webhook)
         assertDeduplication(webhook)
         assertInputPaths(webhook)
         assertInputs(webhook)

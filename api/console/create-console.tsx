@@ -89,7 +89,11 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
     view.params = match.params
     if (ctx.method === 'POST') {
       requireOwnForm(ctx, deps)
-      view.form = await readForm(ctx, route.takesFile)
+      if (route.takesFile && !view.session) {
+        ctx.state.uploadLimit = MAX_DISCARDED
+        return signInBefore(route.takesFile(view))
+      }
+      view.form = await readForm(ctx, route.takesFile !== undefined)
     }
     if (!view.session && !route.isPublic) return askToSignIn(view, ctx, route)
     if (view.session && route.formOf) requireOperation(view.session.role, route.formOf)
@@ -150,6 +154,9 @@ export function createConsole(deps: AppDeps, realms: Realms): Console {
 
   return { serves: (path) => path.startsWith(ASSETS) || places.has(path.split('/')[1]), answer }
 }
+
+/** Bytes of a file that comes without a session: a browser that has not sent it whole may show no answer. */
+const MAX_DISCARDED = 64 * 1024 * 1024
 
 const signInBefore = (next: string): Shown => ({ redirect: `/sign-in?next=${encodeURIComponent(next)}` })
 

@@ -18,8 +18,11 @@ export interface ConsoleRoute {
    * are kept, and sent again.
    */
   reopens?(view: View): string
-  /** Its form may have a file. */
-  takesFile?: true
+  /**
+   * Its form may have a file, so it is read only in a session. @returns the address of the page of the form, which opens
+   * after the sign-in.
+   */
+  takesFile?(view: View): string
   handler(view: View): Promise<Shown>
 }
 

@@ -8,7 +8,7 @@ export const MAX_BODY = 1024 * 1024
 const MAX_DEPTH = 64
 
 /** Time limit for receiving a body: far more than a slow connection needs for a megabyte. */
-const BODY_MS = 30_000
+export const BODY_MS = 30_000
 
 /**
  * The bytes of a request body. Throws payload_too_large above `limit` bytes, and invalid_request if the body does not

@@ -1,5 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http'
 import type { Receiver } from '../../db/incoming/receiving.ts'
+import { asana } from '../../db/model/incoming/mapping/senders/asana.ts'
+import { idOfSender } from '../../db/model/incoming/mapping/senders/index.ts'
 import type { Payload } from '../../db/model/incoming/parse-body.ts'
 import type { Verification } from '../../db/model/incoming/types.ts'
 import { UUID } from '../../workflows/shared/uuid.ts'
@@ -54,15 +56,19 @@ const HOOK_SECRET = 'x-hook-secret'
 
 /**
  * The header that a verified POST asks to repeat: Asana makes a webhook only if its first request is answered with the
- * secret with which Asana signs the others, which the token in their URL verifies.
+ * secret with which Asana signs the others, which the token in their URL verifies. Other senders may send this header
+ * with what they have to say, so only a request without content is a handshake.
  * https://developers.asana.com/docs/webhooks-guide
  */
 export function repeatedHeader(
-  type: Verification['type'],
+  { verification, sender }: Pick<Receiver, 'verification' | 'sender'>,
   headers: IncomingHttpHeaders,
+  bytes: Buffer,
 ): [name: string, value: string] | undefined {
   const value = headers[HOOK_SECRET]
-  if (type !== 'token' || headers['x-hook-signature'] !== undefined) return undefined
+  if (verification.type !== 'token' || headers['x-hook-signature'] !== undefined) return undefined
+  if (sender !== null && sender !== idOfSender(asana)) return undefined
+  if (!['', '{}'].includes(bytes.toString().trim())) return undefined
   return typeof value === 'string' && /^[\w-]{1,200}$/.test(value) ? [HOOK_SECRET, value] : undefined
 }
 

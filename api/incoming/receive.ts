@@ -73,7 +73,7 @@ async function receive(call: Call): Promise<object | string> {
   const verdict = verifySender(call, bytes)
   if (verdict !== 'verified') return refuseSender(call, bytes, verdict)
   await takeRate(call)
-  const repeated = repeatedHeader(call.webhook.verification.type, call.ctx.req.headers)
+  const repeated = repeatedHeader(call.webhook, call.ctx.req.headers, bytes)
   if (repeated) {
     call.ctx.set(...repeated)
     return writtenNothing(call, 'challenge')

@@ -4,12 +4,20 @@ import { flawOfRedirectUri } from '../../db/model/access/redirect-uris.ts'
 import { OAuthError } from './errors.ts'
 
 const MAX_REDIRECT_URIS = 20
+/** Characters of all of them together: anybody may have them stored. */
+const MAX_REDIRECT_TEXT = 4_096
 const MAX_NAME = 100
 
 /** What is read of the metadata of a client (RFC 7591); other members have no effect, as the standard wants. */
 const metadata = z.object({
   client_name: z.string().optional(),
-  redirect_uris: z.array(z.string()).min(1).max(MAX_REDIRECT_URIS),
+  redirect_uris: z
+    .array(z.string())
+    .min(1)
+    .max(MAX_REDIRECT_URIS)
+    .refine((uris) => uris.join('').length <= MAX_REDIRECT_TEXT, {
+      message: `they have more than ${MAX_REDIRECT_TEXT} characters together`,
+    }),
   token_endpoint_auth_method: z.string().optional(),
   grant_types: z.array(z.string()).optional(),
   response_types: z.array(z.string()).optional(),

@@ -16,9 +16,9 @@ import { issuerOf } from './issuer.ts'
 import { METADATA, REGISTER_PATH, REVOKE_PATH, TOKEN_PATH } from './metadata.ts'
 import { answerToken } from './token.ts'
 
-/** Registrations from one address in an hour, and from all in a day. */
-const MAX_REGISTRATIONS = 100
-const MAX_REGISTRATIONS_A_DAY = 5_000
+/** Registrations from one address. */
+const MAX_REGISTRATIONS_AN_HOUR = 20
+const MAX_REGISTRATIONS_A_DAY = 100
 const DAY = 24 * HOUR
 /** Requests for tokens from one address in five minutes. The services of many people share a few addresses. */
 const MAX_TOKEN_REQUESTS = 1_500
@@ -62,12 +62,9 @@ export function createOAuthEndpoints(deps: AppDeps): OAuthEndpoints {
         parseJson(await readBody(ctx.req, MAX_BODY)),
         'An application',
       )
-      await limit(deps, {
-        subject: `oauth register ${addressOf(ctx)}`,
-        limit: MAX_REGISTRATIONS,
-        period: HOUR,
-      })
-      await limit(deps, { subject: 'oauth register', limit: MAX_REGISTRATIONS_A_DAY, period: DAY })
+      const subject = `oauth register ${addressOf(ctx)}`
+      await limit(deps, { subject, limit: MAX_REGISTRATIONS_AN_HOUR, period: HOUR })
+      await limit(deps, { subject: `${subject} in a day`, limit: MAX_REGISTRATIONS_A_DAY, period: DAY })
       const client = await registerClient(system, { name, redirect_uris })
       ctx.status = 201
       ctx.body = {

@@ -4,8 +4,10 @@ import { hashSecret, newAccessToken, newRefreshToken } from '../model/access/oau
 import { type MemberRole, ROLE_SCOPES } from '../model/access/roles.ts'
 import { allows, type Scope } from '../model/access/scopes.ts'
 import { type Actor, SYSTEM } from '../model/actor.ts'
+import { AppError } from '../model/errors.ts'
 import type { System } from '../postgres/tenancy.ts'
 import { endGrant } from './grants.ts'
+import { takeFromWindow, windowAt } from './limits.ts'
 
 /**
  * The tokens of grants, in pairs of an access and a refresh token. A code makes the first pair, a refresh token the next
@@ -14,11 +16,14 @@ import { endGrant } from './grants.ts'
  */
 
 export const ACCESS_SECONDS = 3_600
-/** A grant that is not refreshed for so long ends. */
+/** A grant that is not refreshed for so long ends. A refreshed token is known for as long, to find its second use. */
 const REFRESH_DAYS = 30
-/** How long a refreshed token is known, to find its second use, and how many of a grant are. */
-const REFRESHED_DAYS = 7
-const MAX_PAIRS = 50
+/**
+ * Refreshes of a grant in a day: a client that refreshes without end must not fill the table. To forget the oldest pairs
+ * instead would let a thief hide by refreshing often.
+ */
+const MAX_REFRESHES = 200
+const DAY = 86_400
 /**
  * A client whose answer was lost, by a crash or a broken connection, may repeat its refresh for so long, unless the
  * tokens of that answer were used.
@@ -82,7 +87,10 @@ interface Pair {
   may_repeat: boolean
 }
 
-/** Exchanges a refresh token for the next tokens. A second use revokes the grant: one of two who have it stole it. */
+/**
+ * Exchanges a refresh token for the next tokens. A second use revokes the grant: one of two who have it stole it. Throws
+ * rate_limited.
+ */
 export const refreshTokens = (system: System, given: Refresh): Promise<Issued> =>
   system.transaction(async (trx): Promise<Issued> => {
     const hash = hashSecret(given.refreshToken)
@@ -95,12 +103,15 @@ export const refreshTokens = (system: System, given: Refresh): Promise<Issued> =
     if (!grant || grant.revoked_at || grant.client_id !== given.clientId) return { refused: 'unknown' }
     // Read after the lock: another request may have refreshed it meanwhile.
     const { rows } = await trx.raw<{ rows: Pair[] }>(FIND_PAIR, [REPEAT_SECONDS, hash])
-    const pair = rows[0]!
-    if (!pair.is_valid) return { refused: 'unknown' }
+    const [pair] = rows
+    // It has expired, and was deleted meanwhile.
+    if (!pair) return { refused: 'unknown' }
     if (pair.refreshed_at && !pair.may_repeat) return revoked(trx, grant, 'refresh_token_reused')
+    if (!pair.is_valid) return { refused: 'unknown' }
     if (!isForResource(grant, given)) return { refused: 'wrong_resource' }
     const granted = new Set(grant.scopes)
     if (given.scopes?.some((scope) => !allows(granted, scope))) return { refused: 'wrong_scope' }
+    await limitRefreshes(trx, grant)
     if (pair.refreshed_at) await replaceUnused(trx, grant, pair.id)
     else await markRefreshed(trx, grant, pair.id)
     return issue(trx, grant, { previous: pair.id, scopes: given.scopes })
@@ -119,8 +130,21 @@ async function markRefreshed(trx: Knex, grant: LockedGrant, id: string): Promise
     .where({ organization_id: grant.organization_id, id })
     .update({
       refreshed_at: trx.fn.now(),
-      expires_at: trx.raw('least(expires_at, now() + make_interval(days => ?))', [REFRESHED_DAYS]),
+      expires_at: trx.raw('now() + make_interval(days => ?)', [REFRESH_DAYS]),
     })
+}
+
+/** Throws rate_limited, which leaves the refresh token as it was. */
+async function limitRefreshes(trx: Knex, { organization_id, id }: LockedGrant): Promise<void> {
+  const subject = `refreshes of grant ${id}`
+  const rule = { organizationId: organization_id, subject, limit: MAX_REFRESHES, period: DAY }
+  const { granted } = await takeFromWindow(trx, rule)
+  if (granted > 0) return
+  const { end } = windowAt(DAY, Date.now())
+  throw new AppError('rate_limited', `the tokens were refreshed ${MAX_REFRESHES} times today`, {
+    retry_after: Math.max(1, Math.ceil((end - Date.now()) / 1_000)),
+    hint: 'use an access token until it expires',
+  })
 }
 
 /** Ends the tokens of an answer that was lost: whoever uses them is not the client that repeats its request. */
@@ -194,23 +218,8 @@ async function issue(
     expires_at,
   })
   await trx('oauth_grants').where({ organization_id, id }).update({ expires_at })
-  await forgetOldest(trx, grant)
   return { tokens: { access_token, refresh_token, scopes: scopesNow(scopes, grant.role) } }
 }
-
-/** A client that refreshes without end must not fill the table. */
-const forgetOldest = (trx: Knex, { organization_id, id }: LockedGrant) =>
-  trx('oauth_tokens')
-    .where({ organization_id, grant_id: id })
-    .whereIn(
-      'id',
-      trx('oauth_tokens')
-        .where({ organization_id, grant_id: id })
-        .orderBy('id', 'desc')
-        .offset(MAX_PAIRS)
-        .select('id'),
-    )
-    .delete()
 
 async function revoked(trx: Knex, grant: LockedGrant, reason: string): Promise<Issued> {
   await endGrant(audited(trx, grant, SYSTEM), named(grant), { reason })

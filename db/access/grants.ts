@@ -2,6 +2,7 @@ import type { Knex } from 'knex'
 import { v7 as uuidv7 } from 'uuid'
 import { type IdPage, pageById } from '../lists/id-list.ts'
 import { hashSecret, newCode } from '../model/access/oauth-format.ts'
+import type { Actor } from '../model/actor.ts'
 import { conflict, notFound } from '../model/errors.ts'
 import type { Page } from '../model/lists/page.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
@@ -116,9 +117,24 @@ export async function endGrant(
   if (ended > 0) await recordChange(tx, 'grant.revoked', { id, name, details })
 }
 
-/** Ends all grants of a user, in all organizations. */
-export async function endGrantsOf(system: Knex, userId: string): Promise<void> {
-  await system('oauth_grants').where({ user_id: userId, revoked_at: null }).update(endedNow(system))
+/** Ends all grants of a user, in all organizations, and records why. */
+export async function endGrantsOf(
+  system: Knex,
+  userId: string,
+  actor: Actor,
+  details: Record<string, unknown>,
+): Promise<void> {
+  const ended = await system('oauth_grants')
+    .where({ user_id: userId, revoked_at: null })
+    .whereRaw('expires_at > now()')
+    .update(endedNow(system))
+    .returning<{ organization_id: string; id: string; client_name: string }[]>([
+      'organization_id',
+      'id',
+      'client_name',
+    ])
+  for (const { organization_id: organizationId, id, client_name: name } of ended)
+    await recordChange({ trx: system, organizationId, actor }, 'grant.revoked', { id, name, details })
 }
 
 const endedNow = (trx: Knex) => ({

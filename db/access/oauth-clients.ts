@@ -12,7 +12,9 @@ export interface OAuthClient {
 }
 
 /** How long a client stays without a grant. */
-const UNUSED_DAYS = 30
+const UNUSED_DAYS = 1
+/** Clients without a grant. Above it the oldest go, so that a flood of registrations shuts nobody out. */
+const MAX_UNUSED = 10_000
 /** How long it stays after a grant, so that it can ask again without another registration. */
 const USED_DAYS = 365
 
@@ -24,8 +26,18 @@ export async function registerClient(
   const [row] = await system('oauth_clients')
     .insert({ id: newClientId(), name, redirect_uris, expires_at: inDays(system, UNUSED_DAYS) })
     .returning<(OAuthClient & { created_at: Date })[]>(['id', 'name', 'redirect_uris', 'created_at'])
+  await system.raw(FORGET_OLDEST, { days: UNUSED_DAYS, most: MAX_UNUSED })
   return row!
 }
+
+/** A client that gets its first grant meanwhile is locked or has the later end already, and stays. */
+const FORGET_OLDEST = `
+  delete from oauth_clients where id in (
+    select id from oauth_clients
+    where expires_at <= now() + make_interval(days => :days) and id in (
+      select id from oauth_clients where expires_at <= now() + make_interval(days => :days)
+      order by expires_at desc offset :most)
+    for update skip locked)`
 
 /** A client that registered itself; undefined if it is unknown or has expired. */
 export const findRegisteredClient = (system: System, id: string): Promise<OAuthClient | undefined> =>

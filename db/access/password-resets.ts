@@ -179,7 +179,7 @@ async function changePassword(
   const { id, name, password_hash } = user
   await trx('users').where({ id }).update({ password_hash })
   await trx('sessions').where({ user_id: id }).delete()
-  await endGrantsOf(trx, id)
+  await endGrantsOf(trx, id, actor, { reason: 'password_changed' })
   await trx('password_resets').where({ user_id: id }).delete()
   for (const organizationId of organizations)
     await recordChange({ trx, organizationId, actor }, 'member.password_changed', { id, name })

@@ -95,7 +95,7 @@ export const accessPurges = [
   byAge({
     name: 'tokens of assistants',
     tables: ['oauth_tokens'],
-    keeps: 'until the refresh token expires',
+    keeps: 'until the refresh token expires, or 30 days after it was used',
     index: 'oauth_tokens_age',
     rows: 1_000,
     table: 'oauth_tokens',
@@ -115,7 +115,7 @@ export const accessPurges = [
   byAge({
     name: 'clients of OAuth',
     tables: ['oauth_clients'],
-    keeps: '30 days, and a year after their last grant',
+    keeps: 'a day, and a year after their last grant',
     index: 'oauth_clients_age',
     rows: 1_000,
     table: 'oauth_clients',

@@ -1,12 +1,9 @@
 import type { FieldMapping, IncomingWebhook, MappingRule } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { lastRequests } from './last-requests.ts'
 
-/** The requests that are looked at, and the fewest that tell anything: optional values are often missing. */
-const REQUESTS = 100
+/** The fewest requests that tell anything: optional values are often missing. */
 const FEWEST = 10
-
-/** The log entries among which they are looked for: anybody can add refused ones. */
-const ENTRIES = 1_000
 
 /**
  * What is wrong with the mapping of a webhook, by its last requests: which were plainly of another sender than the chosen
@@ -14,19 +11,13 @@ const ENTRIES = 1_000
  * log, where each entry has the rules that it applied.
  */
 export async function mappingProblem(tx: Tenant, webhook: Mapping): Promise<string | null> {
-  const { id, sender, field_mapping, updated_at } = webhook
+  const { sender, field_mapping } = webhook
   if (sender === null && field_mapping.mode === 'automatic') return null
-  const { rows } = await tx.trx.raw<{ rows: Row[] }>(
-    `select mapped_data -> 'sources' as sources, mapped_data ->> 'sender' as sender,
-       mapped_data ->> 'expected_sender' as expected from (
-       select mapped_data, replay_of, created_at from incoming_logs
-       where organization_id = :organizationId and webhook_id = :id order by id desc limit :entries) l
-     where replay_of is null and created_at >= :updatedAt
-       and mapped_data -> 'sources' is not null
-       and coalesce(mapped_data ->> 'skip', '') not like 'ping of %'
-     limit :requests`,
-    { organizationId: tx.organizationId, id, updatedAt: updated_at, entries: ENTRIES, requests: REQUESTS },
-  )
+  const rows = await lastRequests<Row>(tx, webhook, {
+    columns: `mapped_data -> 'sources' as sources, mapped_data ->> 'sender' as sender,
+      mapped_data ->> 'expected_sender' as expected`,
+    where: `mapped_data -> 'sources' is not null and coalesce(mapped_data ->> 'skip', '') not like 'ping of %'`,
+  })
   const problems = [foreignIn(rows), unmatchedIn(rows, field_mapping)].filter((one) => one !== undefined)
   return problems.length > 0 ? problems.join('; ') : null
 }

@@ -21,7 +21,8 @@ export interface Started {
 /**
  * Queues a run of each selected workflow for each written record. A workflow that cannot start (inactive, deleted,
  * inputs that do not fit) does not refuse the payload: its answer and its log row get a warning. A payload that has no
- * other effect, and whose inputs do not fit, throws validation_error: success would hide that it was lost.
+ * other effect, and whose inputs do not fit, throws validation_error: success would hide that it was lost. But a known
+ * sender may end a webhook that refuses, and nobody reads the answer there: the problem of the webhook tells its owner.
  */
 export async function startWorkflows(
   tx: Tenant,
@@ -45,9 +46,10 @@ export async function startWorkflows(
       } else runs.push({ place, run })
     }
   const hasEffect = new Set(runs.map(({ place }) => place))
-  for (const [place, issues] of unfit.entries())
-    if (issues.length > 0 && written[place]!.action === 'triggered' && !hasEffect.has(place))
-      throw invalid(issues)
+  for (const [place, issues] of unfit.entries()) {
+    const isLost = written[place]!.action === 'triggered' && !hasEffect.has(place)
+    if (issues.length > 0 && isLost && !isOfKnownSender(webhook, all[place]!)) throw invalid(issues)
+  }
   const ids = await createRuns(
     tx,
     runs.map(({ run }) => run),
@@ -57,6 +59,9 @@ export async function startWorkflows(
     for (const { warnings } of started) warnings.push('the webhook selects no workflow: nothing was started')
   return started
 }
+
+const isOfKnownSender = ({ sender }: IncomingWebhook, { mapped }: ToStart): boolean =>
+  sender !== null || mapped.sender !== undefined
 
 type Selection = Pick<Listener, 'workflow_id' | 'workflow_inputs'>
 

@@ -1,9 +1,7 @@
 import type { IncomingWebhook } from '../model/incoming/types.ts'
 import type { Tenant } from '../postgres/tenancy.ts'
+import { lastRequests } from './last-requests.ts'
 import { isNotStarted, workflowOf } from './start-workflow.ts'
-
-/** The log entries among which the last request that should have started a workflow is looked for. */
-const ENTRIES = 100
 
 /**
  * Why the workflows of a webhook do not start, as a sentence; null if nothing keeps them from it. First what is wrong
@@ -37,19 +35,18 @@ export async function workflowProblem(
 
 async function lastProblem(
   tx: Tenant,
-  { id, kind, updated_at }: Pick<IncomingWebhook, 'id' | 'kind' | 'updated_at'>,
+  webhook: Pick<IncomingWebhook, 'id' | 'kind' | 'updated_at'>,
 ): Promise<string | null> {
-  const { rows } = await tx.trx.raw<{ rows: LastEntry[] }>(
-    `select run_id, error, message, warnings from incoming_logs
-     where organization_id = :organizationId and webhook_id = :id and created_at >= :updatedAt and replay_of is null
-     order by id desc limit :entries`,
-    { organizationId: tx.organizationId, id, updatedAt: updated_at, entries: ENTRIES },
-  )
+  const rows = await lastRequests<LastEntry>(tx, webhook, {
+    columns: 'run_id, error, message, warnings',
+    where: `(run_id is not null or error = 'validation_failed' or cardinality(warnings) > 0)`,
+  })
   for (const { run_id, error, message, warnings } of rows) {
     const warning = warnings.find(isNotStarted)
     if (warning) return `the last request: ${warning}`
     // Without records only the inputs of workflows can be invalid.
-    if (kind === 'none' && error === 'validation_failed') return `the last request was refused: ${message}`
+    if (webhook.kind === 'none' && error === 'validation_failed')
+      return `the last request was refused: ${message}`
     if (run_id) return null
   }
   return null

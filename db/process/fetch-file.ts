@@ -11,17 +11,22 @@ export interface FetchedFile {
   bytes: Buffer
 }
 
+/** `redirects`: how many are followed; default: 5. */
+export interface FetchOptions {
+  maxBytes: number
+  timeoutMs: number
+  signal: AbortSignal
+  redirects?: number
+}
+
 /** Fetches a file from a URL. Refuses private addresses that the operator does not allow. Throws `invalid_request`. */
-export type FetchFile = (
-  url: string,
-  options: { maxBytes: number; timeoutMs: number; signal: AbortSignal },
-) => Promise<FetchedFile>
+export type FetchFile = (url: string, options: FetchOptions) => Promise<FetchedFile>
 
 const REDIRECTS = 5
 
 export function createFetchFile(options: EgressOptions): FetchFile {
   const dispatcher = new Agent({ connect: guardedConnector({ ...options, timeoutMs: 10_000 }) })
-  return async (first, { maxBytes, timeoutMs, signal }) => {
+  return async (first, { maxBytes, timeoutMs, signal, redirects: most = REDIRECTS }) => {
     const deadline = AbortSignal.timeout(timeoutMs)
     const either = AbortSignal.any([signal, deadline])
     let url = new URL(first)
@@ -35,8 +40,9 @@ export function createFetchFile(options: EgressOptions): FetchFile {
         const { location } = headers
         if (statusCode >= 300 && statusCode < 400 && typeof location === 'string') {
           body.on('error', () => {}).destroy()
+          if (most === 0) throw refused('it redirects to another address')
+          if (redirects === most) throw refused(`it redirects more than ${most} times`)
           url = new URL(location, url)
-          if (redirects === REDIRECTS) throw refused(`it redirects more than ${REDIRECTS} times`)
           if (!/^https?:$/.test(url.protocol)) throw refused('it redirects to another protocol than http')
           continue
         }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { challengeOf } from '../../db/model/access/oauth-format.ts'
+import type { Database } from '../../db/postgres/connect.ts'
 import type { TestApi } from './api.ts'
 import { formOf, textOf, type Visitor } from './console.ts'
 import { noteSecrets } from './made-secrets.ts'
@@ -47,6 +48,10 @@ export const register = async (
       body: typeof metadata === 'string' ? metadata : JSON.stringify(metadata),
     }),
   )
+
+/** Forgets how many clients registered, for suites whose clients are more than one address may have. */
+export const forgetRegistrations = ({ system }: Pick<Database, 'system'>) =>
+  system('limit_windows').whereLike('subject', 'oauth register%').delete()
 
 /** The id of a new client. */
 export async function registered(

@@ -6,7 +6,7 @@ import { iterationPath, nodeKey } from '../../workflows/interpret/frames.ts'
 import type { LoopChange } from '../../workflows/interpret/rows.ts'
 import type { Ending, RunIteration, RunNode } from '../../workflows/interpret/run-state.ts'
 import { runSegment, type SegmentResult } from '../../workflows/interpret/segment.ts'
-import type { NodeSpec } from '../../workflows/language/definition.ts'
+import type { NodeSpec, Program } from '../../workflows/language/definition.ts'
 import { LIMITS, type Limits } from '../../workflows/shared/run-limits.ts'
 import { completeDefinition, type PartialDefinition } from './definition.ts'
 import { ID, runFacts } from './run-facts.ts'
@@ -24,12 +24,16 @@ export const call = (id: string): NodeSpec => ({
   config: { url: 'https://x.test/' },
 })
 
-/** A run in memory: each segment continues from the rows of the earlier ones; it loads what the database would. */
+/**
+ * A run in memory: each segment continues from the rows of the earlier ones; it loads what the database would.
+ * `stored` changes the program to what another version has compiled.
+ */
 export function runOf(
   definition: PartialDefinition,
-  options: { limits?: Partial<Limits>; msPerNode?: number } = {},
+  options: { limits?: Partial<Limits>; msPerNode?: number; stored?: (program: Program) => void } = {},
 ) {
   const program = compile(completeDefinition(definition))
+  options.stored?.(program)
   const limits = { ...LIMITS, ...options.limits }
   /** By key: a node's id, with the path of its iteration before it. */
   const rows = new Map<string, RunNode>()

@@ -15,6 +15,9 @@ restore: into an empty database (--replace: or over what it holds), verified, an
 verify: compares a restored database, before its processes start, with <file>.json
 Needs DATABASE_OWNER_URL, and pg_dump and pg_restore of at least the server's version. SECRETS_KEY and files are not in it.`
 
+// The dump has the data of all organizations: nobody else may read it, also while it is written.
+process.umask(0o077)
+
 /** `npm run backup`. Exits with 1 if it fails, or if a restored database differs from the backup. */
 try {
   const words = process.argv.slice(2).filter((word) => word !== '--replace')

@@ -45,10 +45,13 @@ export function compile(definition: Definition): Program {
   }
   const bodies = bodiesOf(definition)
   const results = readResults({ ...definition, nodes: all })
+  const undone = new Set(cleanup.map(({ undoes }) => undoes))
   for (const node of Object.values(nodes)) {
     const [loop] = bodies.around(node.id)
     if (loop !== undefined) node.loop = loop
-    if (isLoop(node)) node.collects = results.of(node.id)
+    if (!isLoop(node)) continue
+    node.collects = results.of(node.id)
+    if (undone.has(node.id)) node.undone_early = true
   }
   const start = definition.nodes[0]
   if (!start) throw new Error('a definition needs a node')
@@ -59,7 +62,7 @@ export function compile(definition: Definition): Program {
       LANGUAGE_ENGINE,
       ...all.map(engineOf),
       cleanup.length > 0 ? LATER_LANGUAGE.cleanup : 0,
-      cleanup.some(({ undoes = '' }) => isLoop(nodes[undoes])) ? LATER_LANGUAGE.loop_undo : 0,
+      Object.values(nodes).some((node) => node.undone_early) ? LATER_LANGUAGE.loop_undo : 0,
       ...Object.values(nodes).map(({ pool }) => (pool === undefined ? 0 : LATER_LANGUAGE.pool)),
       ...Object.values(nodes).map(({ rate }) => (rate === undefined ? 0 : LATER_LANGUAGE.rate)),
       ...[...textsOf({ ...definition, nodes: all }), ...keysOf(definition.settings)].map(({ text }) =>
@@ -107,7 +110,7 @@ function cleanupProgram(
   }
 }
 
-const isLoop = (node: ProgramNode | undefined): boolean => findNodeType(node?.type ?? '')?.body !== undefined
+const isLoop = ({ type }: ProgramNode): boolean => findNodeType(type)?.body !== undefined
 
 const engineOf = ({ type, config }: NodeSpec): number => findNodeType(type)!.engine(config)
 

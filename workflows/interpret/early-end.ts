@@ -1,4 +1,3 @@
-import type { Program } from '../language/definition.ts'
 import { NodeError } from '../language/node-error.ts'
 import { findNodeType } from '../nodes/index.ts'
 import { isRepeat, type OpenLoop } from './frames.ts'
@@ -6,14 +5,10 @@ import type { ItemResult, RunNode } from './run-state.ts'
 import { capped } from './storable.ts'
 
 /**
- * Loops that end before their last item, because an item failed or the run ends. What their completed items have done is
- * undone as that of a completed loop is: the row of such a loop has an output, while those of other nodes that failed or
- * were cancelled have nothing to undo.
+ * Loops that end before their last item, because an item failed or the run ends. If the program says so (`undone_early`),
+ * what their completed items have done is undone as that of a completed loop is: the row of such a loop has an output,
+ * while those of other nodes that failed or were cancelled have nothing to undo.
  */
-
-/** Whether a loop has an undo. Only loops outside of any other can have one. */
-export const isUndone = ({ cleanup, nodes }: Program, { id, within }: OpenLoop): boolean =>
-  within.path === '' && (cleanup?.undo ?? []).some((undo) => nodes[undo]?.undoes === id)
 
 /** Whether a node has had an effect that its undo compensates. */
 export const isUndoable = ({ status, node_type, output }: RunNode): boolean =>

@@ -4,7 +4,7 @@ import { NodeError } from '../language/node-error.ts'
 import type { NodeLoop, NodeTurns } from '../nodes/define.ts'
 import { isObject } from '../shared/is-object.ts'
 import type { Limits } from '../shared/run-limits.ts'
-import { earlyOutput, isUndone } from './early-end.ts'
+import { earlyOutput } from './early-end.ts'
 import { firstHandle, typeOf } from './execute.ts'
 import { type Frame, isRepeat, loopKey, type OpenLoop } from './frames.ts'
 import { at } from './open-nodes.ts'
@@ -138,15 +138,14 @@ export class Loops {
   }
 
   private keep(loop: OpenLoop): void {
-    const { program, limits } = this.deps
-    if (loop.state.succeeded === 0 || !isUndone(program, loop)) return
+    const { row, node } = this.nodeOf(loop)
+    if (loop.state.succeeded === 0 || !node.undone_early) return
     const cancelled = [...loop.open.values()].map(({ iteration }): ItemResult => {
       const { index, item } = iteration!
       return { index, status: 'cancelled', output: null, item }
     })
     this.results.set(loop, [...(this.results.get(loop) ?? []), ...cancelled])
-    const { row } = this.nodeOf(loop)
-    row.output = earlyOutput(loop, null, limits.valueBytes)
+    row.output = earlyOutput(loop, null, this.deps.limits.valueBytes)
     this.early.set(row, loop)
   }
 

@@ -227,6 +227,11 @@ export interface ProgramNode {
   loop?: string
   /** For a loop: whether some placeholder reads the results of its items. */
   collects?: boolean
+  /**
+   * For a loop with an undo, which is in no other loop: the undo also runs for the items that completed before the loop
+   * ended early. Absent from programs of before: their undo was written for a loop that completed.
+   */
+  undone_early?: true
   /** Only of a cleanup node, which no edge leads to. */
   role?: CleanupRole
   /** Only of an `undo` node: the node whose effect it compensates. */

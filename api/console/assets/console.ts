@@ -6,6 +6,7 @@
 import { startBoard } from './board.ts'
 import { startEditor } from './editor.ts'
 import { startPalette } from './palette.ts'
+import { startSeen } from './seen.ts'
 import { renewMain } from './swap.ts'
 
 // The buttons that need this script are shown.
@@ -113,3 +114,4 @@ async function poll(ms: number) {
 startEditor()
 startBoard()
 startPalette()
+startSeen()

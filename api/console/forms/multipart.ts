@@ -1,5 +1,6 @@
 import type { IncomingMessage } from 'node:http'
 import { AppError } from '../../../db/model/errors.ts'
+import { BODY_MS } from '../../http/body.ts'
 
 /** The file of a form: its bytes come while they are read. */
 export interface FormFile {
@@ -11,24 +12,34 @@ export interface FormFile {
 
 /** The head of a part. */
 const MAX_HEAD = 8 * 1024
-/** All fields together: the file is not among them. */
+/** All fields together, with their heads: the file is not among them. */
 const MAX_FIELDS = 256 * 1024
+const MAX_PARTS = 100
 const LINE = Buffer.from('\r\n')
 
 /**
  * The parts of a form with a file (RFC 7578), whose file is its last part, so that it is passed on without being kept.
- * Throws invalid_request, payload_too_large.
+ * The fields before it must arrive within the time limit of other bodies. Throws invalid_request, payload_too_large.
  */
 export async function readMultipart(
   request: IncomingMessage,
   boundary: string,
+  milliseconds = BODY_MS,
 ): Promise<{ fields: [string, Buffer][]; file: FormFile | undefined }> {
   const parts = new Parts(request, Buffer.from(`\r\n--${boundary}`))
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    const error = malformed('the fields of the form were not complete within the time limit')
+    timer = setTimeout(() => reject(error), milliseconds)
+  })
   try {
-    return await read(parts)
+    return await Promise.race([read(parts), late])
   } catch (error) {
-    await parts.discard()
+    if (request.complete) await parts.discard()
+    else parts.stop()
     throw error
+  } finally {
+    clearTimeout(timer)
   }
 }
 
@@ -36,8 +47,12 @@ async function read(parts: Parts) {
   const fields: [string, Buffer][] = []
   let left = MAX_FIELDS
   await parts.until(MAX_HEAD)
-  while (await parts.begin()) {
-    const head = (await parts.head()).toString('utf8')
+  for (let count = 1; await parts.begin(); count++) {
+    if (count > MAX_PARTS)
+      throw new AppError('payload_too_large', `the form has more than ${MAX_PARTS} parts`)
+    const bytes = await parts.head()
+    left -= bytes.length
+    const head = bytes.toString('utf8')
     const name = quoted(head, 'name')
     if (name === undefined) throw malformed('a part of the form has no name')
     const file = quoted(head, 'filename')
@@ -45,7 +60,8 @@ async function read(parts: Parts) {
     if (file) return { fields, file: { name: file, bytes: parts.rest(), discard: () => parts.discard() } }
     const value = await parts.until(left)
     left -= value.length
-    if (file === undefined) fields.push([name, value])
+    // A copy: a part of the buffer would keep all of it in memory.
+    if (file === undefined) fields.push([name, Buffer.from(value)])
   }
   return { fields, file: undefined }
 }
@@ -61,6 +77,7 @@ const malformed = (message: string) => new AppError('invalid_request', message)
 class Parts {
   /** The first delimiter has no line break before it. */
   private buffer: Buffer = LINE
+  private isStopped = false
   private readonly chunks: AsyncIterator<Buffer>
   private readonly delimiter: Buffer
 
@@ -107,6 +124,13 @@ class Parts {
     this.request.resume()
   }
 
+  /** Reads no more, without waiting for a chunk that may never come: the connection closes after the answer. */
+  stop(): void {
+    this.isStopped = true
+    this.chunks.return?.().catch(() => {})
+    this.request.pause()
+  }
+
   private async take(end: Buffer, most: number): Promise<Buffer> {
     for (;;) {
       const at = this.buffer.indexOf(end)
@@ -123,7 +147,7 @@ class Parts {
 
   private async fill(): Promise<void> {
     const { value, done } = await this.chunks.next()
-    if (done) throw malformed('the form ended too early')
+    if (done || this.isStopped) throw malformed('the form ended too early')
     this.buffer = Buffer.concat([this.buffer, value])
   }
 }

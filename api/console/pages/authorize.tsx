@@ -127,7 +127,7 @@ function consentPage(view: View, { asked, request, chosen, errors }: Consent, st
             <ScopeMatrix name="scopes" chosen={chosen} offered={scopes} />
           </fieldset>
           <div class="form-actions">
-            <button type="submit" class="button primary">
+            <button type="submit" class="button primary" data-when-seen>
               Connect
             </button>
             <a class="button plain" href={denied_to}>

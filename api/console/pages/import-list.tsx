@@ -34,7 +34,7 @@ export const importListPages: ConsoleRoute[] = [
   {
     method: 'POST',
     path: '/imports',
-    takesFile: true,
+    takesFile: () => '/imports/new',
     async handler(view) {
       const { form } = view
       const body = toBody(importFields(), form, { omitEmpty: true })

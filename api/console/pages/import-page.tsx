@@ -18,7 +18,7 @@ export const importPages: ConsoleRoute[] = [
   {
     method: 'POST',
     path: '/imports/{import_id}/file',
-    takesFile: true,
+    takesFile: ({ params }) => `/imports/${params.import_id}`,
     async handler(view) {
       const here = `/imports/${view.params.import_id}`
       if (!view.form.file)

@@ -91,7 +91,7 @@ export const knowledgeDocumentPages: ConsoleRoute[] = [
   {
     method: 'POST',
     path: `${COLLECTIONS}/{collection_id}/upload`,
-    takesFile: true,
+    takesFile: ({ params }) => `${COLLECTIONS}/${params.collection_id}/documents/new?from=file`,
     async handler(view) {
       const { form, params } = view
       const refused = (errors: FormErrors, status: number) =>

@@ -1,3 +1,4 @@
+import pLimit from 'p-limit'
 import { includesRole } from '../../../db/model/access/roles.ts'
 import type { KindName } from '../../../db/model/records/kind.ts'
 import { kindNames, kinds } from '../../../db/model/records/kinds/index.ts'
@@ -31,6 +32,8 @@ const UUID = /^[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}$/i
 /** Shorter texts are in nearly every record. */
 const SHORTEST = 2
 const LIMIT = 5
+/** There is a list of each kind: a search leaves connections to others. */
+const AT_ONCE = 4
 
 /** Finds records, workflows and runs, pages and actions. The dialog of ⌘K shows what this page finds. */
 export const searchPages: ConsoleRoute[] = [
@@ -41,10 +44,11 @@ export const searchPages: ConsoleRoute[] = [
       const typed = (view.query.get('q') ?? '').trim().slice(0, 200)
       const places: Section = { title: 'Pages and actions', found: placesOf(view, typed) }
       if (typed.length < SHORTEST) return page(typed, [places])
+      const inTurn = pLimit(AT_ONCE)
       const [records, workflows, runs] = await Promise.all([
-        Promise.all(kindNames.map((kind) => recordsOf(view, kind, typed))),
-        workflowsOf(view, typed),
-        runsOf(view, typed),
+        Promise.all(kindNames.map((kind) => inTurn(() => recordsOf(view, kind, typed)))),
+        inTurn(() => workflowsOf(view, typed)),
+        inTurn(() => runsOf(view, typed)),
       ])
       return page(typed, [...records, workflows, runs, places])
     },

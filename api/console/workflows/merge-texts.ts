@@ -2,6 +2,8 @@ import { diffArrays } from 'diff'
 
 /** Lines that differ; the time for a difference grows with their square. */
 const MAX_EDITS = 2_000
+/** Characters of a text: a longer one takes too long in the request of a page. */
+const MAX_LENGTH = 128 * 1024
 
 /** Lines `from` to `to` (exclusive) of the common text, and what stands in their place. */
 interface Edit {
@@ -12,9 +14,10 @@ interface Edit {
 
 /**
  * What two authors made of one text, together; undefined if they changed the same lines or lines beside each other, or
- * too many of them.
+ * too many of them, or the text is long.
  */
 export function mergeTexts(base: string, mine: string, theirs: string): string | undefined {
+  if ([base, mine, theirs].some(({ length }) => length > MAX_LENGTH)) return undefined
   const lines = base.split('\n')
   const [own, others] = [mine, theirs].map((text) => editsOf(lines, text.split('\n')))
   if (!own || !others) return undefined

@@ -440,6 +440,22 @@ describe('the console in a browser', () => {
     await site.close()
   })
 
+  it('connects no assistant by a click for what was there a moment ago', async () => {
+    const page = await open()
+    await page.clock.install({ time: 0 })
+    await page.clock.pauseAt(1_000)
+    await page.goto(suite.api.url + authorizePath(asking(await registered(suite.api), newVerifier())))
+    const isDisabled = () => page.locator('button:has-text("Connect")').isDisabled()
+    assert.equal(await isDisabled(), true)
+    await page.clock.runFor(900)
+    await page.evaluate(() => dispatchEvent(new Event('focus')))
+    await page.clock.runFor(900)
+    assert.equal(await isDisabled(), true, 'it came to the front again')
+    await page.clock.runFor(200)
+    assert.equal(await isDisabled(), false)
+    await page.context().close()
+  })
+
   it('works without JavaScript', async () => {
     const page = await open({ javaScriptEnabled: false })
     await go(page, '/records/companies/new')

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
-import { formOf, textOf, type Visitor, visit } from '../../support/console.ts'
+import { once } from 'node:events'
+import { request as open } from 'node:http'
+import { formOf, textOf, type Visitor, visit, visitWith } from '../../support/console.ts'
 import { until } from '../../support/until.ts'
 import { withApiAndWorker } from '../../support/with-api.ts'
 
@@ -112,6 +114,26 @@ describe('imports and exports in the console', () => {
     const headers = { Cookie: owner.headers.Cookie!, 'Sec-Fetch-Site': 'cross-site' }
     const foreign = await fetch(`${suite.api.url}/imports`, { method: 'POST', body, headers })
     assert.equal(foreign.status, 403)
+  })
+
+  it('are not read without a session: their form is opened again after the sign-in', async () => {
+    const ended = visitWith(suite.api, { Cookie: 'agx_session=ended' })
+    for (const [action, form] of [
+      ['/imports', '/imports/new'],
+      ['/imports/some/file', '/imports/some'],
+      ['/knowledge/collections/some/upload', '/knowledge/collections/some/documents/new?from=file'],
+    ] as const) {
+      const { status, location } = await ended.upload(action, {}, 'email\n')
+      assert.deepEqual([status, location], [303, `/sign-in?next=${encodeURIComponent(form)}`], action)
+    }
+    const unended = open(`${suite.api.url}/imports`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'multipart/form-data; boundary=x', 'Sec-Fetch-Site': 'same-origin' },
+    })
+    unended.write('--x\r\nContent-Disposition: form-data; name="a"\r\n\r\n')
+    const [answer] = await once(unended, 'response')
+    assert.equal(answer.statusCode, 303, 'before the form has ended')
+    unended.on('error', () => {}).destroy()
   })
 
   it('export what a list shows', async () => {

@@ -20,6 +20,11 @@ describe('the merge of two changes of a text', () => {
     assert.equal(mergeTexts(BASE, 'a\nb\nX\nc\nd\ne\n', 'a\nb\nY\nc\nd\ne\n'), undefined)
   })
 
+  it('is left to the author for a text that takes too long to compare', () => {
+    const long = 'a line\n'.repeat(20_000)
+    assert.equal(mergeTexts(long, `${long}x\n`, `y\n${long}`), undefined)
+  })
+
   it('of any change with none is that change', () => {
     const text = fc
       .array(fc.constantFrom('a', 'b', 'c', ''), { maxLength: 12 })

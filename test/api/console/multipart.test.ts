@@ -59,6 +59,32 @@ describe('forms with a file', () => {
     await assert.rejects(read(part('a', 'x'.repeat(300_000)), 60_000), { type: 'payload_too_large' })
   })
 
+  it('are refused if their parts are many or their heads long, also with nothing in them', async () => {
+    const tooLarge = { type: 'payload_too_large' }
+    const parts = (count: number, name: string) =>
+      Array.from({ length: count }, () => part(name, '')).join('')
+    const end = `--${BOUNDARY}--\r\n`
+    assert.equal((await read(parts(100, 'a') + end, 60_000)).fields.length, 100)
+    await assert.rejects(read(parts(101, 'a') + end, 60_000), tooLarge)
+    await assert.rejects(read(parts(40, 'x'.repeat(8_000)) + end, 60_000), tooLarge)
+  })
+
+  it('keep no more of the body than the values', async () => {
+    const body = `${part('a', '1')}${part('file', 'x'.repeat(50_000), 'x.csv')}--${BOUNDARY}--\r\n`
+    const { fields, file } = await readMultipart(sent(body, 60_000), BOUNDARY)
+    assert.ok(fields[0]![1].buffer.byteLength <= Buffer.poolSize)
+    await file!.discard()
+  })
+
+  it('are refused if their fields do not arrive in time', async () => {
+    const request = new Readable({ read() {} })
+    request.push(part('a', '1'))
+    await assert.rejects(readMultipart(request as unknown as IncomingMessage, BOUNDARY, 20), {
+      type: 'invalid_request',
+      message: 'the fields of the form were not complete within the time limit',
+    })
+  })
+
   it('leave nothing unread that would block the connection', async () => {
     const request = sent(`${part('file', 'x'.repeat(500), 'x.csv')}--${BOUNDARY}--\r\n`, 50)
     const { file } = await readMultipart(request, BOUNDARY)

@@ -45,7 +45,7 @@ describe('/docs', () => {
   it('compresses the document, the page and the script, each below its limit', async () => {
     const script = scriptOf((await get('/docs')).body)
     for (const [path, bound] of [
-      ['/openapi.json', 130_000],
+      ['/openapi.json', 134_000],
       ['/docs', 1_250],
       [script, 1_000_000],
     ] as const)

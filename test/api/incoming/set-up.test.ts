@@ -102,6 +102,21 @@ describe('senders that can set no header', () => {
     assert.deepEqual([refused.status, refused.headers.get('x-hook-secret')], [401, null])
   })
 
+  it('send that header with what they have to say, which is written', async () => {
+    const headers = { 'X-Hook-Secret': 'b537207f20cbfa02' }
+    const ask = async (values: object, body?: object) => {
+      const webhook = await test.createWebhook(values)
+      const answer = await call('POST', `${pathOf(webhook)}?token=${webhook.secret}`, body, headers)
+      return [answer.headers.get('x-hook-secret') !== null, answer.body.action]
+    }
+    const subscriber = { email_address: 'kit@example.com', state: 'active' }
+    assert.deepEqual(await ask(token, { email: 'hook@example.com' }), [false, 'created'])
+    assert.deepEqual(await ask({ sender: 'kit' }, { subscriber }), [false, 'created'])
+    assert.deepEqual(await ask({ sender: 'kit' }, {}), [false, 'skipped'])
+    for (const values of [token, { sender: 'asana' }])
+      for (const body of [undefined, {}]) assert.deepEqual(await ask(values, body), [true, 'skipped'])
+  })
+
   it('send a token that the owner copies from the log: Notion', async () => {
     const webhook = await test.createWebhook({ sender: 'notion' })
     const path = `${pathOf(webhook)}?token=${webhook.secret}`

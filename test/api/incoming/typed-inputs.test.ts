@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict'
+import { getIncomingWebhook } from '../../../db/incoming/webhooks.ts'
+import { workflowProblem } from '../../../db/incoming/workflow-problem.ts'
 import { activate, createWorkflow, deactivate } from '../../../db/workflows/workflows.ts'
 import { compile } from '../../../workflows/authoring/compile.ts'
 import type { Definition } from '../../../workflows/language/definition.ts'
 import { testActor } from '../../support/database.ts'
 import { type IncomingTest, startIncoming, type TestWebhook } from '../../support/incoming.ts'
+import { planInTenant, statementsOf } from '../../support/plans.ts'
 
 const booking = {
   name: 'Book',
@@ -132,6 +135,48 @@ describe('typed inputs of the workflow of an incoming webhook', () => {
     const answer = await test.send(both, { nights: 'x', days: '2' })
     assert.deepEqual([answer.status, answer.body.message], [200, 'started a workflow'])
     assert.match(answer.body.warnings[0], /nights/)
+  })
+
+  it('are a warning for a known sender, chosen or recognised, which may end a webhook that refuses', async () => {
+    const subscriber = { email_address: 'ada@example.com', state: 'active' }
+    const before = (await runs()).length
+    for (const [webhook, payload] of [
+      [await plain({ sender: 'kit', verification: { type: 'secret' } }), { nights: 'three' }],
+      [await plain(), { subscriber, nights: 'three' }],
+    ] as const) {
+      const { status, body } = await test.send(webhook, payload)
+      const warning = 'the workflow "Book" was not started: nights: Input nights must be of type number.'
+      assert.deepEqual([status, body.message, body.warnings], [200, 'started no workflows', [warning]])
+      const [entry] = await test.logs(webhook)
+      assert.deepEqual([entry.status, entry.run_id, entry.warnings], ['Success', null, [warning]])
+      assert.equal(await problem(webhook), `the last request: ${warning}`)
+    }
+    assert.equal((await runs()).length, before)
+  })
+
+  it('are looked for in a bounded part of the log, however long it is', async () => {
+    const { id } = await plain()
+    const { organizationId } = test.api
+    await test.db.asOwner((client) =>
+      client.query(
+        `insert into incoming_logs
+           (organization_id, webhook_id, id, created_at, source_ip, status, http_status, payload_size, response_time_ms, headers)
+         select $1::uuid, $2::uuid, ('01900000-0000-7000-8000-' || lpad(to_hex(n), 12, '0'))::uuid, now() - interval '1 day',
+           '192.0.2.1', 'Failed', 401, 1, 1, '{}'
+         from generate_series(1, 20000) n`,
+        [organizationId, id],
+      ),
+    )
+    await test.db.asOwner((client) => client.query('analyze incoming_logs'))
+    const statements = await statementsOf(test.db, (db) =>
+      db.tenant(organizationId, testActor, async (tx) =>
+        workflowProblem(tx, await getIncomingWebhook(tx, id)),
+      ),
+    )
+    const [search, ...more] = statements.filter(({ sql }) => sql.includes('incoming_logs'))
+    assert.equal(more.length, 0)
+    const { rows } = await test.db.asOwner((client) => planInTenant(client, organizationId, search!))
+    assert.ok(rows <= 1_000, `${rows} rows`)
   })
 
   it('of a workflow that cannot start whatever is sent are a problem of the webhook at once', async () => {

@@ -11,6 +11,7 @@ import {
   connected,
   consent,
   exchanging,
+  forgetRegistrations,
   newVerifier,
   postForm,
   refreshing,
@@ -32,6 +33,7 @@ describe('attacks on OAuth', () => {
     memberId = await createMember(db, api.organizationId, 'Grace', 'member')
     member = visitWith(api, await headersOf(db, api, memberId))
   })
+  beforeEach(() => forgetRegistrations(suite.db))
   const call = (key: string, more: object = rawMcp('tools/list')) =>
     suite.api.request('POST', '/mcp', { key, ...more })
   const token = (fields: Record<string, string>) => postForm(suite.api, '/oauth/token', fields)
@@ -293,17 +295,49 @@ describe('attacks on OAuth', () => {
       assert.equal((await call(second.access_token)).status, 401)
     })
 
-    it('do not fill the table, however often they are refreshed', async () => {
+    it('of a refresh stay known: a thief who refreshes on and on is found out by the first one', async () => {
       const first = await connected(suite.api, owner)
       const { clientId } = first
-      let { refresh } = first
+      let last = first as { access: string; refresh: string }
       for (let i = 0; i < 60; i++) {
-        const { status, body } = await refreshing(suite.api, { clientId, refresh })
+        const { status, body } = await refreshing(suite.api, { clientId, refresh: last.refresh })
         assert.equal(status, 200)
-        refresh = body.refresh_token
+        last = { access: body.access_token, refresh: body.refresh_token }
       }
-      const grant = suite.db.system('oauth_grants').where({ client_id: clientId }).select('id')
-      assert.equal((await suite.db.system('oauth_tokens').whereIn('grant_id', grant)).length, 50)
+      assert.equal((await call(last.access)).status, 200)
+      assert.equal((await refreshing(suite.api, first)).body.error, 'invalid_grant')
+      assert.equal((await call(last.access)).status, 401)
+    })
+
+    it('of a refresh stay known for as long as what it made, and end the grant even later', async () => {
+      const first = await connected(suite.api, owner)
+      const tokens = suite.db.system('oauth_tokens')
+      const soon = new Date(Date.now() + 60_000)
+      await tokens.clone().whereNull('refreshed_at').update({ expires_at: soon })
+      const second = (await refreshing(suite.api, first)).body
+      assert.equal((await call(second.access_token)).status, 200)
+      const made = await tokens.clone().orderBy('id', 'desc').first()
+      const used = await tokens.clone().where({ id: made.previous }).first()
+      assert.deepEqual(used.expires_at, made.expires_at)
+      await tokens
+        .clone()
+        .where({ id: used.id })
+        .update({ expires_at: new Date(Date.now() - 1) })
+      assert.equal((await refreshing(suite.api, first)).body.error, 'invalid_grant')
+      assert.equal((await call(second.access_token)).status, 401)
+    })
+
+    it('are refreshed at most 200 times a day, which uses up no token', async () => {
+      const first = await connected(suite.api, owner)
+      const second = (await refreshing(suite.api, first)).body
+      const next = { clientId: first.clientId, refresh: second.refresh_token }
+      const windows = suite.db.system('limit_windows').whereLike('subject', 'refreshes of grant %')
+      assert.ok((await windows.clone().update({ used: 200 })) > 0)
+      const { status, headers, body } = await refreshing(suite.api, next)
+      assert.deepEqual([status, body.error], [429, 'temporarily_unavailable'])
+      assert.ok(Number(headers.get('retry-after')) > 0)
+      await windows.clone().delete()
+      assert.equal((await refreshing(suite.api, next)).status, 200)
     })
 
     it('keep their scopes, client and resource in a refresh', async () => {
@@ -441,12 +475,51 @@ describe('attacks on OAuth', () => {
 
 describe('floods of registrations', () => {
   const suite = withApi()
-  it('from one address are refused', async () => {
-    let last = 201
-    for (let i = 0; i < 101 && last === 201; i++) last = (await register(suite.api)).status
-    assert.equal(last, 429)
-    const { headers, body } = await register(suite.api)
-    assert.equal(body.error, 'temporarily_unavailable')
+  beforeEach(() => forgetRegistrations(suite.db))
+  const clients = () => suite.db.system('oauth_clients')
+
+  it('from one address are refused: 20 in an hour, 100 in a day', async () => {
+    for (let i = 0; i < 20; i++) assert.equal((await register(suite.api)).status, 201)
+    const { status, headers, body } = await register(suite.api)
+    assert.deepEqual([status, body.error], [429, 'temporarily_unavailable'])
     assert.ok(Number(headers.get('retry-after')) > 0)
+    await forgetRegistrations(suite.db)
+    assert.equal((await register(suite.api)).status, 201)
+    const daily = suite.db.system('limit_windows').whereLike('subject', 'oauth register % in a day')
+    assert.equal(await daily.update({ used: 100 }), 1)
+    assert.equal((await register(suite.api)).status, 429)
+  })
+
+  it('store no long lists of addresses', async () => {
+    const uris = (count: number) =>
+      Array.from({ length: count }, (_, i) => `https://example.com/${i}${'x'.repeat(900)}`)
+    assert.equal((await register(suite.api, { redirect_uris: uris(4) })).status, 201)
+    const { status, body } = await register(suite.api, { redirect_uris: uris(5) })
+    assert.deepEqual([status, body.error], [400, 'invalid_redirect_uri'])
+    assert.match(body.error_description, /redirect_uris: .*4096 characters/)
+  })
+
+  it('are forgotten after a day without a grant', async () => {
+    const unused = await registered(suite.api)
+    const { clientId } = await withCode(suite.api, await visit(suite.db, suite.api))
+    const daysOf = async (id: string) => {
+      const { expires_at } = await clients().where({ id }).first()
+      return Math.round((expires_at.getTime() - Date.now()) / 86_400_000)
+    }
+    assert.deepEqual([await daysOf(unused), await daysOf(clientId)], [1, 365])
+  })
+
+  it('shut nobody out: above 10,000 without a grant, the oldest of these are forgotten', async () => {
+    const { clientId } = await withCode(suite.api, await visit(suite.db, suite.api))
+    const oldest = await registered(suite.api)
+    await suite.db.system.raw(
+      `insert into oauth_clients (id, name, redirect_uris, expires_at)
+       select 'flood' || n, 'Flood', '{}', now() + interval '1 day' from generate_series(1, 10000) n`,
+    )
+    const newest = await registered(suite.api)
+    const soon = new Date(Date.now() + 2 * 86_400_000)
+    assert.equal((await clients().where('expires_at', '<', soon)).length, 10_000)
+    const found = await clients().whereIn('id', [clientId, oldest, newest]).pluck('id')
+    assert.deepEqual(found.sort(), [clientId, newest].sort())
   })
 })

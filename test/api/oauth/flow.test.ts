@@ -20,6 +20,7 @@ import {
   connected,
   consent,
   exchanging,
+  forgetRegistrations,
   newVerifier,
   postForm,
   refreshing,
@@ -75,6 +76,7 @@ describe('OAuth for assistants', () => {
     owner = await visit(suite.db, suite.api)
     member = await visit(suite.db, suite.api, 'member')
   })
+  beforeEach(() => forgetRegistrations(suite.db))
   const clientOf = () =>
     new Client({ name: 'test', version: '1' }, { versionNegotiation: { mode: { pin: '2026-07-28' } } })
   const transportOf = (authProvider: OAuthClientProvider) =>
@@ -133,6 +135,27 @@ describe('OAuth for assistants', () => {
       assert.equal(served, 1, 'it is kept')
       const page = await member.get('/settings/assistants')
       assert.match(page.html, /Documented/)
+    } finally {
+      delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
+      server.close()
+    }
+  })
+
+  it('follows no redirect of a metadata document: nothing behind it is asked', async () => {
+    const asked: string[] = []
+    const server = createServer({ key: pem('key'), cert: pem('crt') }, ({ url }, response) => {
+      asked.push(url!)
+      if (url === '/client.json') response.writeHead(302, { Location: '/elsewhere' })
+      response.end('{}')
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    const document = `https://127.0.0.1:${(server.address() as AddressInfo).port}/client.json`
+    process.env.NODE_TLS_REJECT_UNAUTHORIZED = '0'
+    try {
+      const { status, html } = await member.get(authorizePath(asking(document, newVerifier())))
+      assert.equal(status, 400)
+      assert.match(textOf(html), /redirects to another address/)
+      assert.deepEqual(asked, ['/client.json'])
     } finally {
       delete process.env.NODE_TLS_REJECT_UNAUTHORIZED
       server.close()
@@ -313,6 +336,14 @@ describe('OAuth for assistants', () => {
     await setPassword(db.system, user.email, 'correct horse battery staple')
     const list = await api.request('POST', '/mcp', { key: access, ...rawMcp('tools/list') })
     assert.equal(list.status, 401)
+    const grants = await db.system('oauth_grants').where({ user_id: user.id }).whereNotNull('code_used_at')
+    for (const grant of grants) {
+      const entries = await db.system('audit_log').where({ target_id: grant.id, action: 'grant.revoked' })
+      assert.equal(entries.length, 1, 'once, also if it was ended before')
+      assert.deepEqual(entries[0].organization_id, grant.organization_id)
+    }
+    const last = await db.system('audit_log').where({ action: 'grant.revoked' }).orderBy('id', 'desc').first()
+    assert.deepEqual([last.target_name, last.details], ['Claude', { reason: 'password_changed' }])
     owner = await visit(db, api)
   })
 })

@@ -129,6 +129,21 @@ describe('what an incoming webhook writes beside its own records', () => {
     equal(await count('notes'), before + 1)
   })
 
+  it('is what the rules of a draft can name', async () => {
+    const { body } = await suite.api.request('POST', PATH, { body: { name: 'x', also_writes: ['notes'] } })
+    const field_mapping = { mode: 'manual', rules: [{ from: 'firm', to: 'company_name' }] }
+    const period = { since: '2026-01-01T00:00:00.000Z', field_mapping }
+    for (const [path, draft] of [
+      ['replays', period],
+      ['replays', { ...period, dry_run: true }],
+      ['mapping/preview', { payload: BODY, field_mapping }],
+    ] as const) {
+      const refused = await suite.api.request('POST', `${PATH}/${body.id}/${path}`, { body: draft })
+      equal(refused.status, 422, path)
+      deepEqual(refused.body.detail[0].loc, ['body', 'field_mapping', 'rules', 0, 'to'])
+    }
+  })
+
   it('is what rules name, and no more can be named', async () => {
     const field_mapping = { mode: 'manual', rules: [{ from: 'firm', to: 'company_name' }] }
     const refused = await suite.api.request('POST', PATH, {

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { connect, type Database } from '../../../db/postgres/connect.ts'
+import { VERSION } from '../../../db/process/build.ts'
 import { LogOutput } from '../../../db/process/log-output.ts'
 import { createMetrics } from '../../../db/process/metrics.ts'
 import { createTestDatabase, type TestDatabase } from '../../support/database.ts'
@@ -37,6 +38,6 @@ describe('the metrics of the queues while PostgreSQL hangs', () => {
     assert.equal(during.get('agx_queues_readable'), 0)
     const queues = [...during.keys()].filter((name) => /^agx_(?:queue_|jobs_|runs_(?:late|stuck))/.test(name))
     assert.deepEqual(queues, [])
-    assert.ok(during.has(`agx_build_info{version="0.1.0",commit="",node="${process.version}"}`))
+    assert.ok(during.has(`agx_build_info{version="${VERSION}",commit="",node="${process.version}"}`))
   })
 })

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import pg from 'pg'
 import { migrate } from '../../../db/migrations/migrate.ts'
@@ -97,8 +97,11 @@ describe('npm run backup', function () {
     assert.match(`${cut.code} ${cut.printed}`, /^1 [\s\S]*pg_restore has failed/)
     assert.ok(!cut.printed.includes(new URL(to.url).password))
     assert.match((await backUp(to, 'verify', dump)).printed, /verified/, 'the database is as before')
+    const kept = statSync(dump).mtimeMs
     const none = await runBackup('/nowhere', { DATABASE_URL: to.url, PATH: '/nowhere' }, 'create', dump)
     assert.match(`${none.code} ${none.printed}`, /^1 [\s\S]*pg_dump was not found: install/)
+    assert.equal(statSync(dump).mtimeMs, kept, 'the dump before is kept')
+    assert.ok(!existsSync(`${dump}.part`))
     assert.match((await backUp(to, 'create')).printed, /^usage: npm run backup/)
   })
 })

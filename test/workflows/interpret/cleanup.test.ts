@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { compile } from '../../../workflows/authoring/compile.ts'
-import { LATER_LANGUAGE, type NodeSpec } from '../../../workflows/language/definition.ts'
+import { LATER_LANGUAGE, type NodeSpec, type Program } from '../../../workflows/language/definition.ts'
 import { ENGINE } from '../../../workflows/nodes/engine.ts'
 import { completeDefinition, type PartialDefinition } from '../../support/definition.ts'
 import { edge } from '../../support/nodes.ts'
@@ -186,6 +186,21 @@ describe('the cleanup of a run, in the interpreter', () => {
       const { end } = await run.next()
       assert.equal(end?.error?.code, 'turn_limit')
       assert.deepEqual(run.rows.get('each_undo')!.output, { value: '0,1,2 2' })
+    })
+
+    it('does not run in a program of before, whose undo was written for a loop that completed', async () => {
+      const stored = ({ nodes }: Program) => {
+        delete nodes.each!.undone_early
+      }
+      const failed = runOf(loop(), { stored })
+      assert.equal((await failed.next()).end?.status, 'failed')
+      assert.deepEqual([failed.rows.has('each_undo'), failed.rows.get('each')!.output], [false, null])
+      assert.equal(failed.rows.get('first_undo')!.status, 'completed')
+      const { nodes, edges } = loop(each({}, { items: [1, 2] }))
+      const later = { nodes: [...nodes, fails('last')], edges: [...edges, edge('each', 'last', 'done')] }
+      const completed = runOf(later, { stored })
+      await completed.next()
+      assert.equal(completed.rows.get('each_undo')!.status, 'completed')
     })
 
     it('needs an engine of its own', () => {

@@ -11,20 +11,20 @@ export interface Manifest {
   contents: Contents[]
 }
 
-const fileOf = (dump: string) => `${dump}.json`
+/** The file of the manifest of a dump. */
+export const manifestOf = (dump: string): string => `${dump}.json`
 
-/** Readable by its user alone, as the dump is. */
 export function writeManifest(dump: string, manifest: Manifest): void {
-  writeFileSync(fileOf(dump), `${JSON.stringify(manifest)}\n`, { mode: 0o600 })
+  writeFileSync(manifestOf(dump), `${JSON.stringify(manifest)}\n`)
 }
 
 /** Throws ConfigError if there is none. */
 export function readManifest(dump: string): Manifest {
   let text: string
   try {
-    text = readFileSync(fileOf(dump), 'utf8')
+    text = readFileSync(manifestOf(dump), 'utf8')
   } catch {
-    throw new ConfigError(`${fileOf(dump)} cannot be read: \`create\` writes it beside the dump`)
+    throw new ConfigError(`${manifestOf(dump)} cannot be read: \`create\` writes it beside the dump`)
   }
   return JSON.parse(text)
 }

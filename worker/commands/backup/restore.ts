@@ -31,7 +31,7 @@ export async function restore(context: BackupContext, urls: DatabaseUrls, replac
   const applied = await migrate(owner, urls)
   say(applied.length > 0 ? `applied ${applied.join(', ')}` : 'no migration to apply')
   say(
-    `restored in ${seconds(began)} s. Start the first worker once with TEMPORAL_ADOPT=true, with the SECRETS_KEY of the backup and its files`,
+    `restored in ${seconds(began)} s. Start the first worker once with TEMPORAL_ADOPT=true, with the SECRETS_KEY of the backup and its files. What was revoked since ${taken_at} (keys, sessions, assistants) works again: revoke it anew`,
   )
 }
 
