@@ -1,32 +1,22 @@
 import assert from 'node:assert/strict'
 import { setTimeout as pause } from 'node:timers/promises'
-import { connect, type Database } from '../../db/postgres/connect.ts'
-import { startStack, type TestStack } from '../support/stack.ts'
 import { until } from '../support/until.ts'
+import { withStack } from '../support/with-stack.ts'
 
 const KEYS = 5
 const STARTS = 8
 
 describe('debounced and rated runs while the worker and the api are killed', () => {
-  let stack: TestStack
-  let db: Database
-  before(async () => {
-    stack = await startStack({ onSuite: true })
-    db = connect({ url: stack.databaseUrl })
-  })
-  after(async () => {
-    await db?.close()
-    await stack?.stop()
-  })
+  const on = withStack()
 
   /** Sends a request until the api, which was killed and comes again, answers. */
   async function send(path: string, body: unknown, key: string) {
     for (let attempt = 0; ; attempt++) {
       try {
-        const answer = await fetch(stack.apiUrl + path, {
+        const answer = await fetch(on.stack.apiUrl + path, {
           method: 'POST',
           headers: {
-            authorization: `Bearer ${stack.key}`,
+            authorization: `Bearer ${on.stack.key}`,
             'Content-Type': 'application/json',
             'Idempotency-Key': key,
           },
@@ -54,7 +44,7 @@ nodes:
 
   const ended = (id: string) =>
     until(async () => {
-      const rows = await db.system('runs').where({ workflow_id: id }).orderBy('id')
+      const rows = await on.db.system('runs').where({ workflow_id: id }).orderBy('id')
       return rows.length > 0 && rows.every(({ ended_at }) => ended_at) && rows
     })
 
@@ -69,12 +59,12 @@ nodes:
           `d${k}-${n}`,
         )
       await send(`/v1/workflows/${rated}/run`, { inputs: { key: 'k', n }, confirm: true }, `r${n}`)
-      if (n === 2) stack.kill('worker')
-      if (n === 4) stack.kill('api')
-      if (n === 6) stack.kill('worker')
+      if (n === 2) on.stack.kill('worker')
+      if (n === 4) on.stack.kill('api')
+      if (n === 6) on.stack.kill('worker')
     }
     await pause(1_500)
-    stack.kill('worker')
+    on.stack.kill('worker')
 
     const runs = await ended(debounced)
     assert.equal(runs.length, KEYS * STARTS, 'no start is lost or doubled')
