@@ -99,8 +99,11 @@ export function refusedUrl(database: string): string {
 
 const admin = <T>(work: (client: pg.Client) => Promise<T>): Promise<T> => connected(serverUrl(), work)
 
-async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+/** Works with a connection of its own. */
+export async function connected<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ connectionString: url })
+  // Where a test has failed, its server may end before the client.
+  client.on('error', () => {})
   await client.connect()
   try {
     return await work(client)

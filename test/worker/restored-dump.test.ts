@@ -4,8 +4,8 @@ import { randomBytes, randomUUID } from 'node:crypto'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Client, Connection } from '@temporalio/client'
-import pg from 'pg'
 import { copyRun } from '../support/copy-run.ts'
+import { connected } from '../support/database.ts'
 import { temporaryFolder } from '../support/folder.ts'
 import { installedPostgres, loginsOf, startInstalledPostgres } from '../support/installed-postgres.ts'
 import { type OwnTemporal, startOwnTemporal } from '../support/own-temporal.ts'
@@ -113,20 +113,9 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     assert.ok(answer.ok, JSON.stringify(read))
     return read
   }
-  const asOwner = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-    const client = new pg.Client({ connectionString: url })
-    // Where a test has failed, its server may end before the client.
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return await work(client)
-    } finally {
-      await client.end()
-    }
-  }
   /** The number of rows of each table. */
   const counts = (url: string) =>
-    asOwner(url, async (client) => {
+    connected(url, async (client) => {
       const { rows } = await client.query(
         "select relname from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace order by 1",
       )
@@ -150,7 +139,7 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
     }
     const waiting = await runOf(WAITS, 6)
     const [slept] = await runOf(SLEEPS, 1)
-    await asOwner(before.owner, async (client) => {
+    await connected(before.owner, async (client) => {
       await until(async () => {
         const { rows } = await client.query(
           "select count(*) from runs where status = 'running' and sleeps_until is not null",
@@ -220,7 +209,7 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
         .then(() => ends(stopped, 'cancelled', STARTED_SECONDS))
         .then(() => note("an operator's cancel")),
       found(asked, 'describe', () => handle(asked).describe()).then(() => note('a look at a run')),
-      asOwner(after.owner, (client) =>
+      connected(after.owner, (client) =>
         until(
           async () => {
             const { rows } = await client.query(
@@ -233,7 +222,7 @@ describe('a dump that is restored into a new cluster, with an empty Temporal', f
         ),
       ).then(() => note('each run was looked up')),
     ])
-    await asOwner(after.owner, (client) =>
+    await connected(after.owner, (client) =>
       until(
         async () => {
           const { rows } = await client.query("select count(*) from runs where status = 'queued'")

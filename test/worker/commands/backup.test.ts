@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import pg from 'pg'
 import { migrate } from '../../../db/migrations/migrate.ts'
+import { connected } from '../../support/database.ts'
 import { fillEveryTable } from '../../support/every-table.ts'
 import { temporaryFolder } from '../../support/folder.ts'
 import { installedPostgres, startInstalledPostgres } from '../../support/installed-postgres.ts'
@@ -20,25 +20,15 @@ describe('npm run backup', function () {
     from = await startInstalledPostgres(programs)
     to = await startInstalledPostgres(programs)
     await migrate(from.url)
-    organizations = await on(from.url, async (client) => [
+    organizations = await connected(from.url, async (client) => [
       await fillEveryTable(client),
       await fillEveryTable(client),
     ])
   })
   after(() => Promise.all([from?.stop(), to?.stop()]))
 
-  const on = async <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> => {
-    const client = new pg.Client({ connectionString: url })
-    client.on('error', () => {})
-    await client.connect()
-    try {
-      return await work(client)
-    } finally {
-      await client.end()
-    }
-  }
   const rename = (url: string) =>
-    on(url, (client) =>
+    connected(url, (client) =>
       client.query("update organizations set name = 'Other' where id = $1", [organizations[0]]),
     )
   const backUp = (server: typeof from, ...args: string[]) =>
@@ -46,7 +36,7 @@ describe('npm run backup', function () {
 
   it('dumps one moment while others write, readable by its user alone', async () => {
     let stop = false
-    const writing = on(from.url, async (client) => {
+    const writing = connected(from.url, async (client) => {
       while (!stop) await client.query('update organizations set name = name || $1', ['x'])
     })
     const { code, printed } = await backUp(from, 'create', dump)
@@ -73,7 +63,7 @@ describe('npm run backup', function () {
   it('finds a row that differs, and one that is gone, by table and organization', async () => {
     assert.match((await backUp(to, 'verify', dump)).printed, /verified/)
     await rename(to.url)
-    await on(to.url, (client) => client.query('delete from key_values'))
+    await connected(to.url, (client) => client.query('delete from key_values'))
     const { code, printed } = await backUp(to, 'verify', dump)
     assert.equal(code, 1)
     assert.ok(printed.includes(`organizations of ${organizations[0]}: 1 rows, whose values differ`), printed)
