@@ -1,4 +1,5 @@
 import { type AppError, type Issue, invalid } from '../../db/model/errors.ts'
+import { isObject } from '../../workflows/shared/is-object.ts'
 import type { InnerRequest } from '../http/inner-request.ts'
 import { isIdempotent } from '../http/route.ts'
 import type { ToolName } from './grouping.ts'
@@ -193,9 +194,6 @@ function takeRelated({ pathArguments }: Operation, rest: Arguments, issues: Issu
   else if (!isObject(to)) issues.push(notAnObject('related_to', to))
   else Object.assign(rest, { related_kind: to.kind, related_id: to.id })
 }
-
-const isObject = (value: unknown): value is Arguments =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 const missing = (name: string, value: unknown): Issue => ({
   loc: ['arguments', name],

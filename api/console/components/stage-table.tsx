@@ -1,6 +1,6 @@
+import type { Stage } from '../../../db/model/records/pipelines/pipeline.ts'
 import type { FormErrors } from '../forms/errors.ts'
 import type { FieldSpec } from '../forms/field-spec.ts'
-import type { Stage } from '../pages/pipelines.tsx'
 import type { StageRow } from '../records/stage-rows.ts'
 import { Scrollable } from './scrollable.tsx'
 

@@ -81,7 +81,8 @@ function toPair(line: string): [string, string] {
   return colon < 0 ? [line, ''] : [line.slice(0, colon).trim(), line.slice(colon + 1).trim()]
 }
 
-function toJson(text: string): unknown {
+/** The value of a JSON text; another text as it is, so that the operation refuses it. */
+export function toJson(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {

@@ -1,3 +1,4 @@
+import type { Pipeline } from '../../../db/model/records/pipelines/pipeline.ts'
 import { ActionButton } from '../components/button.tsx'
 import { Card } from '../components/card.tsx'
 import { ErrorSummary, Field, Marked } from '../components/field.tsx'
@@ -11,7 +12,7 @@ import { fieldsOf, itemFieldsOf } from '../forms/schema-fields.ts'
 import { toBody } from '../forms/to-body.ts'
 import { rowsIn, rowsOf, type StageRow, stagesBody } from '../records/stage-rows.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
-import { PIPELINES, type Pipeline } from './pipelines.tsx'
+import { PIPELINES } from './pipelines.tsx'
 
 const [LABEL] = fieldsOf('updatePipeline', ['label'], { label: 'Name' })
 export const STAGE_FIELDS = itemFieldsOf('updatePipeline', 'stages', [

@@ -1,3 +1,4 @@
+import type { Pipeline } from '../../../db/model/records/pipelines/pipeline.ts'
 import { PRESETS } from '../../../db/model/records/pipelines/presets.ts'
 import { LinkButton } from '../components/button.tsx'
 import { Chips } from '../components/chips.tsx'
@@ -9,23 +10,6 @@ import { errorsOf } from '../forms/errors.ts'
 import { fieldsOf } from '../forms/schema-fields.ts'
 import { toBody } from '../forms/to-body.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
-
-export interface Stage {
-  name: string
-  label: string
-  probability: number
-  outcome: string
-  required_fields: string[]
-}
-
-export interface Pipeline {
-  id: string
-  name: string
-  label: string
-  is_default: boolean
-  stages: Stage[]
-  version: number
-}
 
 export const PIPELINES = '/settings/pipelines'
 const NAMES = ['label', 'name', 'preset']

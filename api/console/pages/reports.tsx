@@ -14,7 +14,7 @@ import { Time } from '../components/time.tsx'
 import { mayCall } from '../forms/allowed.ts'
 import { errorsOf } from '../forms/errors.ts'
 import { fieldsOf } from '../forms/schema-fields.ts'
-import { storedBefore, toBody } from '../forms/to-body.ts'
+import { storedBefore, toBody, toJson } from '../forms/to-body.ts'
 import { pageOf } from '../list-page.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
 import { AnalyticsTabs } from './analytics.tsx'
@@ -99,7 +99,7 @@ const savedCharts = ({ charts }: Report) => charts.map(({ title, query }) => ({ 
 
 /** Adds the chart of a form to the report that it names, or to a new one. */
 async function saveChart({ form, call, read }: View): Promise<Answer> {
-  const chart = { title: form.get('title'), query: jsonOf(form.get('query')) }
+  const chart = { title: form.get('title'), query: toJson(form.get('query')) }
   const id = form.get('report_id')
   if (!id)
     return call('POST', '/app/v1/analytics/reports', {
@@ -109,14 +109,6 @@ async function saveChart({ form, call, read }: View): Promise<Answer> {
   const report = await read<Report>(apiPath(id))
   const charts = [...savedCharts(report), chart]
   return call('PATCH', apiPath(id), { charts }, { 'if-match': `"${report.version}"` })
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return text
-  }
 }
 
 const refusedPage = (answer: Answer): Page => ({

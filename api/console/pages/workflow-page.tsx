@@ -8,7 +8,6 @@ import { type Finding, Lines } from '../components/findings.tsx'
 import { Icon } from '../components/icon.tsx'
 import { PageHeader } from '../components/page-header.tsx'
 import { type NodeChoice, SpecEditor } from '../components/spec-editor.tsx'
-import { Status } from '../components/status.tsx'
 import { Time } from '../components/time.tsx'
 import { WorkflowGraph } from '../components/workflow-graph.tsx'
 import { KEY_FIELD } from '../forms/form.ts'
@@ -18,7 +17,7 @@ import { type Edited, editedBy, type Meanwhile, refusal } from '../workflows/edi
 import { insertNode } from '../workflows/insert-node.ts'
 import { type SnippetType, snippetOf } from '../workflows/snippet.ts'
 import { mayAuthor } from './workflow-list.tsx'
-import { HERE, Tabs, type Workflow, workflowOf } from './workflow-parts.tsx'
+import { HERE, Tabs, type Workflow, WorkflowTitle, workflowOf } from './workflow-parts.tsx'
 
 export const workflowPages: ConsoleRoute[] = [
   {
@@ -145,11 +144,7 @@ async function page(view: View, workflow: Workflow, edited: Edited, status = 200
     content: (
       <>
         <PageHeader
-          title={
-            <span dir="auto">
-              {workflow.name} <Status of={workflow.status} />
-            </span>
-          }
+          title={<WorkflowTitle workflow={workflow} />}
           crumbs={[HERE]}
           about={workflow.description}
         >

@@ -1,6 +1,7 @@
 import { ROLE_SCOPES } from '../../../db/model/access/roles.ts'
 import type { Definition } from '../../../workflows/language/definition.ts'
 import { allows } from '../../http/scopes.ts'
+import { Status } from '../components/status.tsx'
 import { usePage } from '../context.ts'
 import type { View } from '../route.ts'
 import type { WorkflowSummary } from './workflow-list.tsx'
@@ -26,6 +27,13 @@ export const EFFECTS: Record<string, string> = {
 
 export const workflowOf = ({ read, params }: View) =>
   read<Workflow>(`/app/v1/workflows/${params.workflow_id}`)
+
+/** The name of a workflow and its status, as the title of its pages. */
+export const WorkflowTitle = ({ workflow: { name, status } }: { workflow: Workflow }) => (
+  <span dir="auto">
+    {name} <Status of={status} />
+  </span>
+)
 
 export function Tabs({ workflow, current }: { workflow: Workflow; current: string }) {
   const here = `/workflows/${workflow.workflow_id}`

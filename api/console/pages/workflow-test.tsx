@@ -1,3 +1,4 @@
+import { isObject } from '../../../workflows/shared/is-object.ts'
 import { Button } from '../components/button.tsx'
 import { Card, Facts } from '../components/card.tsx'
 import { Json } from '../components/code.tsx'
@@ -9,7 +10,7 @@ import { Duration, Time } from '../components/time.tsx'
 import { errorsOf } from '../forms/errors.ts'
 import type { ConsoleRoute, List, Page, View } from '../route.ts'
 import { mayAuthor } from './workflow-list.tsx'
-import { EFFECTS, HERE, Tabs, type Workflow, workflowOf } from './workflow-parts.tsx'
+import { EFFECTS, HERE, Tabs, type Workflow, WorkflowTitle, workflowOf } from './workflow-parts.tsx'
 
 interface Sample {
   node_id: string
@@ -107,8 +108,7 @@ function parseJson(text: string): unknown {
 /** An empty text has no values. */
 function parseInputs(text: string): Record<string, unknown> | undefined {
   const value = parseJson(text.trim() || '{}')
-  const isObject = typeof value === 'object' && value !== null && !Array.isArray(value)
-  return isObject ? (value as Record<string, unknown>) : undefined
+  return isObject(value) ? value : undefined
 }
 
 async function page(view: View, workflow: Workflow, shown: Shown, status = 200): Promise<Page> {
@@ -122,11 +122,7 @@ async function page(view: View, workflow: Workflow, shown: Shown, status = 200):
     content: (
       <>
         <PageHeader
-          title={
-            <span dir="auto">
-              {workflow.name} <Status of={workflow.status} />
-            </span>
-          }
+          title={<WorkflowTitle workflow={workflow} />}
           crumbs={[HERE]}
           about={`Tests one node of version ${workflow.version}, the newest one that is saved.`}
         />

@@ -1,5 +1,5 @@
+import type { Stage } from '../../../db/model/records/pipelines/pipeline.ts'
 import type { Form } from '../forms/form.ts'
-import type { Stage } from '../pages/pipelines.tsx'
 
 /** A row of the form of a pipeline's stages, as texts. */
 export interface StageRow {

@@ -11,6 +11,7 @@ import {
   stringify,
   type YAMLMap,
 } from 'yaml'
+import { isObject } from '../../shared/is-object.ts'
 
 /**
  * Changes a YAML text so that it has another value, and leaves the text of what is equal as it was, with its comments
@@ -218,9 +219,6 @@ function plain(node: unknown): unknown {
     return Object.fromEntries((node.items as Entry[]).map((entry) => [nameOf(entry), plain(entry.value)]))
   return null
 }
-
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value)
 
 /** In the same order too: the cases of a switch are tried in their order. */
 const same = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b)
