@@ -94,7 +94,7 @@ export function startChild(options: ChildOptions): Child {
     const delay = failures === 0 ? 0 : Math.min(MAX_DELAY, 250 * 2 ** failures)
     const when = delay === 0 ? '' : ` in ${delay / 1000} s`
     say(`${name} ended (${reason}); restarting${when}; log: ${logFile}`)
-    await sleep(delay, undefined, { ref: false })
+    await sleep(delay)
     if (!stopping) process = run()
   }
 }
